@@ -139,7 +139,7 @@ int fastlet_xdp(struct xdp_md *ctx)
 	struct ethhdr *eth = data;
 	struct iphdr *ip = (void *)(eth + 1);
 	__u32 length, check;
-	long rc;
+	long rc, trailer;
 
 	if (!control || !port || !stats || port->ifindex != in || !(port->flags & FL_PORT_INGRESS))
 		return XDP_PASS;
@@ -162,8 +162,7 @@ int fastlet_xdp(struct xdp_md *ctx)
 	length = bpf_ntohs(ip->tot_len);
 	if (length < sizeof(*ip) || (void *)ip + length > end)
 		return to_linux(stats, FL_REASON_TRUNCATED);
-	if ((void *)ip + length != end) /* Linux trims; not done here yet */
-		return to_linux(stats, FL_REASON_TRAILER);
+	trailer = end - ((void *)ip + length);
 	if (length > control->max_len4)
 		return to_linux(stats, FL_REASON_TOO_BIG);
 	if (ip->ttl <= 1)
@@ -196,6 +195,14 @@ int fastlet_xdp(struct xdp_md *ctx)
 		return to_linux(stats, FL_REASON_LIVENESS);
 	if (bpf_redirect_map(&fl_devices, out_slot, XDP_PASS) != XDP_REDIRECT)
 		return to_linux(stats, FL_REASON_EGRESS);
+	if (trailer > 0) { /* Ethernet padding of short packets, which Linux trims too (ip_rcv_core) */
+		if (bpf_xdp_adjust_tail(ctx, -(int)trailer))
+			return to_linux(stats, FL_REASON_TRAILER);
+		eth = (void *)(long)ctx->data;
+		ip = (void *)(eth + 1);
+		if ((void *)(ip + 1) > (void *)(long)ctx->data_end)
+			return XDP_ABORTED; /* cannot be: the length was checked above; the verifier asks */
+	}
 
 	__builtin_memcpy(eth->h_dest, fib.dmac, ETH_ALEN);
 	__builtin_memcpy(eth->h_source, fib.smac, ETH_ALEN);

@@ -148,12 +148,13 @@ protected:
         auto* program = bpf_object__find_program_by_name(object_, "fastlet_xdp");
         EXPECT_EQ(bpf_prog_test_run_opts(bpf_program__fd(program), &options), 0);
         std::memcpy(frame.data(), out.data(), frame.size());
+        lengthOut_ = options.data_size_out;
         return options.retval;
     }
 
-    // 10.0.1.2 -> 10.0.2.2, UDP, 46 bytes of IP, the checksum as RFC 1071 says.
-    static std::array<unsigned char, 60> packet(unsigned char ttl) {
-        std::array<unsigned char, 60> frame{2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 2, 8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, ttl, 17};
+    // 10.0.1.2 -> 10.0.2.2, UDP, `length` bytes of IP in a frame of 60, the checksum as RFC 1071 says.
+    static std::array<unsigned char, 60> packet(unsigned char ttl, unsigned char length = 46) {
+        std::array<unsigned char, 60> frame{2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 2, 8, 0, 0x45, 0, 0, length, 0, 0, 0, 0, ttl, 17};
         const std::array<unsigned char, 8> addresses{10, 0, 1, 2, 10, 0, 2, 2};
         std::copy(addresses.begin(), addresses.end(), frame.begin() + 26);
         const unsigned sum = static_cast<unsigned>(~headerSum(frame)) & 0xffffU;
@@ -170,6 +171,7 @@ protected:
 
     __u32 in_ = 0;
     __u32 out_ = 0;
+    __u32 lengthOut_ = 0;  // of the frame after the last forward()
 };
 
 TEST_F(ForwardXdpRouter, ForwardsAfterLinuxHasSeenOnePacketOfTheNextHop) {
@@ -182,6 +184,15 @@ TEST_F(ForwardXdpRouter, ForwardsAfterLinuxHasSeenOnePacketOfTheNextHop) {
     const std::array<unsigned char, 12> macs{2, 0, 0, 0, 2, 2, 2, 0, 0, 0, 2, 1};
     std::copy(macs.begin(), macs.end(), expected.begin());
     EXPECT_EQ(frame, expected);
+}
+
+TEST_F(ForwardXdpRouter, TrimsEthernetPaddingAsLinuxDoes) {
+    auto warmUp = packet(64);
+    forward(warmUp);
+    auto frame = packet(64, 28);
+    ASSERT_EQ(forward(frame), static_cast<__u32>(XDP_REDIRECT));
+    EXPECT_EQ(lengthOut_, 14U + 28U);
+    EXPECT_EQ(headerSum(frame), 0xffffU);
 }
 
 TEST_F(ForwardXdpRouter, WhatLinuxWouldTreatOtherwiseIsUntouched) {
