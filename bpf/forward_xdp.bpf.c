@@ -2,9 +2,7 @@
 /* IPv4 unicast forwarding on XDP. Decide first, write last: a packet that goes to Linux has not been touched. */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
-#include <linux/in.h>
 #include <linux/ip.h>
-#include <linux/udp.h>
 
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
