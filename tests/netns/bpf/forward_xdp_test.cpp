@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bpf/abi/fastpath.h"
+#include "linuxfp/synth/objects.hpp"
 
 namespace {
 
@@ -23,7 +24,8 @@ class ForwardXdp : public testing::Test {
 protected:
     void SetUp() override {
         if (::unshare(CLONE_NEWNET) != 0) GTEST_SKIP() << "needs CAP_SYS_ADMIN: run as root";
-        object_ = bpf_object__open_file(FASTLET_FORWARD_XDP_OBJECT, nullptr);
+        object_ = bpf_object__open_mem(fastlet::linuxfp::forwardXdpObject().data(), fastlet::linuxfp::forwardXdpObject().size(),
+                                       nullptr);
         ASSERT_NE(object_, nullptr);
         auto* rodata = bpf_object__find_map_by_name(object_, ".rodata");
         fl_shape shape{};
