@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's one event loop, on sd-event. Handlers run one after the other in the thread that calls run().
+// The daemon's one event loop, on sd-event. Handlers run one after the other in the thread that calls run(). A handler that
+// throws ends the loop, with an Error.
 #pragma once
 
 #include <chrono>
@@ -22,6 +23,9 @@ public:
     /// `handler` whenever `fd` is readable (or hung up); one registration per fd. The fd stays the caller's; unwatch before
     /// closing.
     Status watchReadable(int fd, Handler handler);
+    /// For an fd that is watched: its readable handler pauses until the fd takes bytes again (or is hung up); then `handler`,
+    /// once, and reading goes on.
+    Status onceWritable(int fd, Handler handler);
     /// May be called from any handler, also the fd's own.
     void unwatch(int fd);
     /// The signal is blocked in the calling thread and delivered here; call before starting other threads.
