@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
  * What no notification tells, read straight from struct net by one short BPF program (bpf/vitals.bpf.c) that the daemon runs every
- * few milliseconds: netfilter hooks, iptables-legacy tables, xfrm, sysctls. The same run moves the heartbeat.
+ * few milliseconds: netfilter hooks, iptables-legacy tables, xfrm, sysctls.
  */
 #ifndef FASTLET_ABI_VITALS_H
 #define FASTLET_ABI_VITALS_H
@@ -19,13 +19,19 @@
 #define FL_UNKNOWN_FIB4 0x08u
 #define FL_UNKNOWN_FIB6 0x10u
 
+/* fl_nf_hook.table_state: what an iptables-legacy table does at this hook. Read from the rule set itself each time: the kernel may
+ * give a new rule set the address of an old one. */
+#define FL_TABLE_NONE 0   /* not known to be such a table */
+#define FL_TABLE_PASSES 1 /* the built-in chain has no rule and its policy is ACCEPT */
+#define FL_TABLE_ACTS 2   /* anything else, also a rule set that could not be read or was being replaced */
+
 /* One registered hook. function is a kernel text address (name: /proc/kallsyms). */
 struct fl_nf_hook {
 	__u64 function;
 	__u64 priv;          /* identity of the chain or table behind it */
 	__u64 table_private; /* iptables-legacy: address of the current rule set, changes with every replacement; else 0 */
 	__u32 table_entries; /* iptables-legacy: number of entries, the built-in ones included */
-	__u32 table_initial; /* iptables-legacy: number of entries of the empty table */
+	__u32 table_state;   /* FL_TABLE_* */
 };
 
 struct fl_nf_point {
@@ -53,8 +59,20 @@ struct fl_vitals {
 	struct fl_nf_point nf[FL_NF_FAMILIES][FL_NF_POINTS];
 };
 
+/*
+ * The one value of the map fl_vitals_map, memory that the program and the daemon share. The daemon clears `reading`, runs the
+ * program, and copies. table_functions: addresses of the hook functions whose private pointer is a struct xt_table (0: unused);
+ * the daemon alone can name them.
+ */
+#define FL_TABLE_FUNCTIONS 8
+struct fl_vitals_area {
+	struct fl_vitals reading;
+	__u64 table_functions[FL_TABLE_FUNCTIONS];
+};
+
 FL_STATIC_ASSERT(sizeof(struct fl_nf_hook) == 32, "fl_nf_hook");
 FL_STATIC_ASSERT(sizeof(struct fl_nf_point) == 8 + 16 * 32, "fl_nf_point");
 FL_STATIC_ASSERT(sizeof(struct fl_vitals) == 32 + 6 * 520, "fl_vitals");
+FL_STATIC_ASSERT(sizeof(struct fl_vitals_area) == 32 + 6 * 520 + 64, "fl_vitals_area");
 
 #endif

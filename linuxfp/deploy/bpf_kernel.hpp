@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bpf/abi/fastpath.h"
+#include "core/ledger.hpp"
 #include "core/result.hpp"
 #include "linuxfp/plan/plan.hpp"
 
@@ -62,7 +63,8 @@ public:
 };
 
 struct BpfKernelOptions {
-    bool useTcx = true;  ///< false: clsact even where TCX exists (tests)
+    bool useTcx = true;        ///< false: clsact even where TCX exists (tests)
+    Ledger* ledger = nullptr;  ///< remembers clsact qdiscs that had to be created; must outlive the BpfKernel
 };
 [[nodiscard]] Result<std::unique_ptr<BpfKernel>> openBpfKernel(const BpfKernelOptions& options);
 

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "linuxfp/introspect/hook_inspector.hpp"
+
+#include <bpf/bpf.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "core/fd.hpp"
+
+namespace fastlet::linuxfp {
+namespace {
+
+// include/uapi/linux/bpf.h from 6.6 on; the headers of Debian 12 are older.
+constexpr std::uint32_t kTcxIngress = 46;
+constexpr std::uint32_t kTcxEgress = 47;
+constexpr std::uint32_t kMaxTcxPrograms = 64;  // BPF_MPROG_MAX
+
+class RealHookInspector final : public HookInspector {
+public:
+    Result<AttachedProgram> program(std::uint32_t id) override {
+        const Fd fd(bpf_prog_get_fd_by_id(id));
+        if (!fd.valid()) return Error::fromErrno(fmt::format("cannot open BPF program {}", id), errno);
+        bpf_prog_info info{};
+        __u32 size = sizeof(info);
+        if (bpf_obj_get_info_by_fd(fd.get(), &info, &size))
+            return Error::fromErrno(fmt::format("cannot describe BPF program {}", id), errno);
+        AttachedProgram program{id, info.name, false};
+        program.ours = program.name.starts_with(kProgramPrefix);
+        return program;
+    }
+
+    Result<std::vector<AttachedProgram>> tcx(std::uint32_t ifindex, bool ingress) override {
+        std::array<__u32, kMaxTcxPrograms> ids{};
+        bpf_attr attributes{};
+        attributes.query.target_fd = ifindex;
+        attributes.query.attach_type = ingress ? kTcxIngress : kTcxEgress;
+        attributes.query.prog_ids = reinterpret_cast<__u64>(ids.data());
+        attributes.query.prog_cnt = ids.size();
+        if (::syscall(SYS_bpf, BPF_PROG_QUERY, &attributes, sizeof(attributes))) {
+            // EINVAL: this kernel has no TCX. ENOENT: nothing attached there.
+            if (errno == EINVAL || errno == ENOENT) return std::vector<AttachedProgram>{};
+            return Error::fromErrno(fmt::format("cannot list the TCX programs of interface {}", ifindex), errno);
+        }
+        std::vector<AttachedProgram> programs;
+        for (std::uint32_t i = 0; i < attributes.query.prog_cnt && i < ids.size(); ++i) {
+            auto known = program(ids[i]);
+            programs.push_back(known ? *known : AttachedProgram{ids[i], "", false});
+        }
+        return programs;
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<HookInspector> realHookInspector() { return std::make_unique<RealHookInspector>(); }
+
+}  // namespace fastlet::linuxfp
