@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon as its users meet it: an unmodified Linux router, accelerated."""
+import hashlib
+import json
+import os
+import pathlib
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from lab import BIN, Lab, inside, sh, wait_until  # noqa: E402
+
+XDP = '[linuxfp]\nvirtual_hook = "xdp"\n'
+
+
+class RouterCase(unittest.TestCase):
+    def setUp(self):
+        self.lab = Lab()
+        self.addCleanup(self.lab.close)
+
+
+class Forwarding(RouterCase):
+    def test_status_keeps_its_contract(self):
+        self.lab.start()
+        status = self.lab.status()
+        self.assertIs(status["ready"], True)
+        one = self.lab.interface("in0")
+        self.assertEqual(one["hook"], "tc")
+        self.assertEqual(one["mode"], "tc")
+        self.assertEqual(sorted(one["accelerates"]), ["ipv4-forward", "ipv6-forward"])
+        self.assertIs(one["held"], False)
+        self.assertIsInstance(one["ifindex"], int)
+        self.assertEqual(self.lab.interface("lo")["hook"], "none")
+        self.assertTrue(self.lab.interface("lo")["reasons"])
+        self.assertEqual(set(status["linuxfp"]["counters"]), {"fast_packets", "slow_packets", "held_packets"})
+        self.assertGreaterEqual(status["linuxfp"]["generation"], 1)
+
+    def check_both_families(self):
+        for family in (socket.AF_INET, socket.AF_INET6):
+            before = self.lab.counters()["fast_packets"]
+            arrived = self.lab.send(300, family)
+            self.assertEqual(arrived, list(range(300)), "all of them, in order")
+            self.assertGreaterEqual(self.lab.counters()["fast_packets"] - before, 280)
+
+    def test_tc(self):
+        self.lab.start()
+        self.check_both_families()
+
+    def test_xdp(self):
+        # A veth takes redirected frames only when its peer runs NAPI.
+        for name, device in ((self.lab.a, "a0"), (self.lab.b, "b0")):
+            sh(f"ip netns exec {name} ethtool -K {device} gro on")
+            sh(f"ip netns exec {name} ethtool -K {device} tx off")
+        self.lab.start(config=XDP)
+        wait_until(lambda: self.lab.interface("in0")["hook"] == "xdp" and self.lab.ready(), what="XDP")
+        self.check_both_families()
+
+    def test_tcp_bulk_arrives_whole(self):
+        self.lab.start()
+        want = random.Random(1).randbytes(20_000_000)
+        with inside(self.lab.b):
+            server = socket.create_server(("10.0.2.2", 5201))
+        with inside(self.lab.a):
+            client = socket.socket()
+        with server, client:
+            client.settimeout(30)
+            client.connect(("10.0.2.2", 5201))
+            threading.Thread(target=lambda: (client.sendall(want), client.shutdown(socket.SHUT_WR))).start()
+            connection, _ = server.accept()
+            with connection:
+                connection.settimeout(30)
+                got = b"".join(iter(lambda: connection.recv(1 << 20), b""))
+        self.assertEqual(hashlib.sha256(got).digest(), hashlib.sha256(want).digest())
+        self.assertGreater(self.lab.counters()["fast_packets"], 100)
+
+    def test_observe_attaches_nothing(self):
+        self.lab.start("--observe")
+        self.assertEqual(self.lab.interface("in0")["hook"], "tc", "it says what it would do")
+        self.lab.send(50)
+        self.assertEqual(self.lab.counters()["fast_packets"], 0)
+        self.assertEqual(json.loads(self.lab.ctl("-j", "cleanup", "--dry-run").stdout)["items"], [])
+
+    def test_off_and_on(self):
+        self.lab.start()
+        self.lab.ctl("fp", "off", "in0")
+        before = self.lab.counters()["fast_packets"]
+        self.assertEqual(len(self.lab.send(50)), 50)
+        self.assertEqual(self.lab.counters()["fast_packets"], before)
+        self.lab.ctl("fp", "on", "in0")
+        self.lab.send(50)
+        self.assertGreater(self.lab.counters()["fast_packets"], before)
+
+    def test_explain_says_fast_and_where_to(self):
+        self.lab.start()
+        said = json.loads(self.lab.ctl("-j", "fp", "explain", "in0", "--src", "10.0.1.2", "--dst", "10.0.2.2", "--proto", "udp",
+                                       "--sport", "1", "--dport", "9", "--size", "100").stdout)
+        self.assertTrue(said["fast"], said)
+        self.assertEqual(said["egress"], "out0")
+        local = json.loads(self.lab.ctl("-j", "fp", "explain", "in0", "--dst", "10.0.2.1").stdout)
+        self.assertFalse(local["fast"], local)
+
+
+class Coherence(RouterCase):
+    def stream(self, change, seconds=0.4):
+        """Traffic while `change` runs; returns (when change returned, [(when sent, number)] of what arrived)."""
+        sent = []
+        stop = threading.Event()
+
+        def send():
+            with self.lab.sender() as source:
+                while not stop.is_set():
+                    sent.append(time.monotonic())
+                    source.sendto((len(sent) - 1).to_bytes(4, "big"), ("10.0.2.2", 9))
+                    time.sleep(0.0005)
+
+        with self.lab.receiver() as sink:
+            thread = threading.Thread(target=send)
+            thread.start()
+            try:
+                time.sleep(0.1)
+                change()
+                returned = time.monotonic()
+                time.sleep(seconds)
+            finally:
+                stop.set()
+                thread.join()
+            arrived = []
+            sink.settimeout(0.2)
+            while True:
+                try:
+                    arrived.append(int.from_bytes(sink.recv(64)[:4], "big"))
+                except socket.timeout:
+                    break
+        return returned, [sent[number] for number in arrived]
+
+    def assert_stops(self, command):
+        returned, arrived = self.stream(lambda: self.lab.router(command))
+        self.assertTrue(any(when < returned for when in arrived), "nothing passed before the change")
+        late = [when - returned for when in arrived if when > returned]
+        self.assertLess(max(late, default=0), 0.05, f"{len(late)} packets passed after `{command}` had returned")
+
+    def test_nft_rule_is_obeyed(self):
+        self.lab.router("nft add table ip t")
+        self.lab.router("nft 'add chain ip t f { type filter hook forward priority 0; }'".replace("'", '"'))
+        self.lab.start()
+        self.assertIn("ipv4-forward", self.lab.interface("in0")["accelerates"], "an empty chain that accepts does nothing")
+        self.assert_stops("nft add rule ip t f drop")
+        wait_until(lambda: "ipv4-forward" not in self.lab.interface("in0")["accelerates"], what="IPv4 is left to Linux")
+        self.assertTrue(any("nft-rules" in reason for reason in self.lab.interface("in0")["reasons"]))
+        self.assertIn("ipv6-forward", self.lab.interface("in0")["accelerates"])
+        self.lab.router("nft flush ruleset")
+        wait_until(lambda: "ipv4-forward" in self.lab.interface("in0")["accelerates"] and self.lab.ready(), what="fast again")
+
+    def test_iptables_rule_is_obeyed(self):
+        self.lab.start()
+        self.assert_stops("iptables -A FORWARD -p udp -j DROP")
+
+    def test_iptables_legacy_rule_is_obeyed(self):
+        if self.lab.router("iptables-legacy -L -n", check=False).returncode:
+            self.skipTest("this kernel has no iptables-legacy")
+        self.lab.start()
+        wait_until(lambda: "ipv4-forward" in self.lab.interface("in0")["accelerates"], what="an empty legacy table does nothing")
+        self.assert_stops("iptables-legacy -A FORWARD -p udp -j DROP")
+
+    def test_blackhole_route_takes_effect_at_once(self):
+        self.lab.start()
+        self.assert_stops("ip route add blackhole 10.0.2.2/32")
+
+    def test_forwarding_sysctl_is_obeyed(self):
+        self.lab.start()
+        self.assert_stops("sysctl -qw net.ipv4.conf.in0.forwarding=0")
+
+    def test_rule_added_while_the_daemon_is_stopped(self):
+        self.lab.start()
+        self.lab.daemon.send_signal(signal.SIGSTOP)
+        time.sleep(0.1)  # longer than the heartbeat's lifetime: from now on all goes to Linux
+        self.assert_stops("iptables -A FORWARD -p udp -j DROP")
+        self.lab.daemon.send_signal(signal.SIGCONT)
+        wait_until(lambda: "ipv4-forward" not in self.lab.interface("in0")["accelerates"], what="it has noticed")
+
+    def test_interface_made_anew_is_accelerated_anew(self):
+        self.lab.start()
+        self.lab.router("ip link del out0")
+        wait_until(lambda: all(one["name"] != "out0" for one in self.lab.status()["linuxfp"]["interfaces"]), what="out0 is gone")
+        sh(f"ip -n {self.lab.r} link add out0 type veth peer name b0 netns {self.lab.b}")
+        for command in (f"ip -n {self.lab.r} addr add 10.0.2.1/24 dev out0", f"ip -n {self.lab.r} link set out0 up",
+                        f"ip -n {self.lab.b} addr add 10.0.2.2/24 dev b0", f"ip -n {self.lab.b} link set b0 up",
+                        f"ip -n {self.lab.b} route add default via 10.0.2.1"):
+            sh(command)
+        wait_until(lambda: sh(f"ip netns exec {self.lab.a} ping -c1 -W1 10.0.2.2", check=False).returncode == 0, what="ping")
+        wait_until(self.lab.ready, what="ready again")
+        before = self.lab.counters()["fast_packets"]
+        self.assertEqual(len(self.lab.send(100)), 100)
+        self.assertGreaterEqual(self.lab.counters()["fast_packets"] - before, 90)
+
+    def test_mtu_change_and_capture_work_as_before(self):
+        self.lab.start()
+        self.lab.router("ip link set in0 mtu 9000")
+        self.lab.router("ip link set in0 mtu 1500")
+        wait_until(self.lab.ready, what="ready again")
+        capture = subprocess.Popen(["ip", "netns", "exec", self.lab.r, "tcpdump", "-ni", "out0", "-c", "20", "udp", "port", "9"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: "out0" in capture.stderr.readline(), what="tcpdump listens")
+        self.lab.send(50)
+        output, _ = capture.communicate(timeout=10)
+        self.assertEqual(len(output.strip().splitlines()), 20)
+
+
+class Lifecycle(RouterCase):
+    def residue(self):
+        done = self.lab.ctl("-j", "cleanup", "--dry-run")
+        return json.loads(done.stdout)["items"]
+
+    def test_sigterm_detaches_everything(self):
+        self.lab.start()
+        self.assertEqual(self.lab.terminate(), 0, self.lab.daemon_log())
+        self.assertEqual(self.residue(), [])
+        self.assertEqual(len(self.lab.send(50)), 50)
+        self.assertFalse(os.path.exists(self.lab.socket_path))
+
+    def test_killed_daemon_leaves_a_working_router(self):
+        for name, device in ((self.lab.a, "a0"), (self.lab.b, "b0")):
+            sh(f"ip netns exec {name} ethtool -K {device} gro on tx off")
+        for config in (XDP, ""):
+            self.lab.start(config=config)
+            self.lab.send(20)
+            self.lab.daemon.kill()
+            self.lab.daemon.wait()
+            time.sleep(0.1)
+            self.assertEqual(len(self.lab.send(100)), 100)
+            self.lab.ctl("cleanup")
+            self.assertEqual(self.residue(), [])
+
+    def test_next_daemon_takes_over_what_a_killed_one_left(self):
+        self.lab.start(config=XDP)
+        self.lab.daemon.kill()
+        self.lab.daemon.wait()
+        self.lab.start(config=XDP)
+        self.assertEqual(len(self.lab.send(50)), 50)
+        self.assertEqual(self.lab.terminate(), 0)
+        self.assertEqual(self.residue(), [])
+
+    def assert_refused(self, done, *words):
+        self.assertNotEqual(done.returncode, 0)
+        for word in (*words, "HINT"):
+            self.assertIn(word, done.stdout + done.stderr)
+
+    def test_second_daemon_is_refused(self):
+        self.lab.start()
+        self.assert_refused(self.lab.run_to_end(socket_path=f"{self.lab.directory}/other.sock"), "another fastlet")
+        self.assertTrue(self.lab.ready())
+
+    def test_taken_socket_is_refused_and_kept(self):
+        pathlib.Path(self.lab.socket_path).write_text("precious")
+        self.assert_refused(self.lab.run_to_end(), self.lab.socket_path)
+        self.assertEqual(pathlib.Path(self.lab.socket_path).read_text(), "precious")
+        self.assertEqual(self.residue(), [])
+
+    def test_bad_configuration_is_refused(self):
+        path = pathlib.Path(self.lab.directory, "bad.toml")
+        for text, word in (("[linuxfp]\nenabeld = true\n", "enabeld"), ("[linuxfp\n", "bad.toml"), ("[linuxfp]\nenabled = 3\n", "enabled")):
+            path.write_text(text)
+            self.assert_refused(self.lab.run_to_end("--config", str(path)), word)
+            done = subprocess.run([str(BIN / "fastlet"), "--check-config", str(path)], capture_output=True, text=True)
+            self.assert_refused(done, word)
+
+    def test_missing_privileges_are_said(self):
+        command = ["setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", *self.lab.command()[4:]]
+        os.chmod(self.lab.directory, 0o777)
+        done = subprocess.run(["ip", "netns", "exec", self.lab.r, *command], capture_output=True, text=True, timeout=10)
+        self.assert_refused(done)
+
+    def test_ctl_without_a_daemon(self):
+        self.assert_refused(self.lab.ctl("status", check=False), self.lab.socket_path)
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0:
+        print("needs root: network namespaces")
+        sys.exit(77)
+    unittest.main()
