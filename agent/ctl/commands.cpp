@@ -59,11 +59,17 @@ private:
     sigset_t before_{};
 };
 
+// Under --dry-run, `removed` is what would be.
 Json toJson(const linuxfp::CleanupReport& report, bool dryRun) {
-    Json items = Json::array();
-    for (const auto& item : report.items)
-        items.push_back({{"what", item.what}, {"removed", item.removed}, {"error", item.error}});
-    return {{"items", std::move(items)}, {"dry_run", dryRun}};
+    Json removed = Json::array();
+    Json failed = Json::array();
+    for (const auto& item : report.items) {
+        if (item.error.empty())
+            removed.push_back({{"what", item.what}});
+        else
+            failed.push_back({{"what", item.what}, {"error", item.error}});
+    }
+    return {{"removed", std::move(removed)}, {"failed", std::move(failed)}, {"dry_run", dryRun}};
 }
 
 std::string toText(const linuxfp::CleanupReport& report, bool dryRun) {

@@ -217,7 +217,7 @@ private:
     std::vector<Finding> findings_;
 };
 
-const char* name(Health health) {
+const char* toString(Health health) {
     switch (health) {
         case Health::ok:
             return "ok";
@@ -240,9 +240,12 @@ bool healthy(const std::vector<Finding>& findings) {
 Json toJson(const std::vector<Finding>& findings) {
     Json checks = Json::array();
     for (const auto& finding : findings)
-        checks.push_back(
-            {{"check", finding.check}, {"health", name(finding.health)}, {"text", finding.text}, {"hint", finding.hint}});
-    return {{"checks", std::move(checks)}, {"healthy", healthy(findings)}};
+        checks.push_back({{"name", finding.check},
+                          {"ok", finding.health != Health::fail},
+                          {"health", toString(finding.health)},
+                          {"detail", finding.text},
+                          {"hint", finding.hint}});
+    return {{"checks", std::move(checks)}, {"ok", healthy(findings)}};
 }
 
 std::string toText(const std::vector<Finding>& findings) {
@@ -250,7 +253,7 @@ std::string toText(const std::vector<Finding>& findings) {
     for (const auto& finding : findings) width = std::max(width, finding.check.size());
     std::string text;
     for (const auto& finding : findings) {
-        text += fmt::format("{:<4}  {:<{}}  {}\n", name(finding.health), finding.check, width, printable(finding.text));
+        text += fmt::format("{:<4}  {:<{}}  {}\n", toString(finding.health), finding.check, width, printable(finding.text));
         if (!finding.hint.empty()) text += fmt::format("{:{}}HINT: {}\n", "", width + 8, printable(finding.hint));
     }
     return text;

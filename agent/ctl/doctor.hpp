@@ -35,6 +35,7 @@ struct Finding {
 /// Nothing failed (warnings do not count).
 [[nodiscard]] bool healthy(const std::vector<Finding>& findings);
 
+/// {"checks": [{"name", "ok", "health", "detail", "hint"}], "ok"}; a warning is ok: something is lost, but not the fast path.
 [[nodiscard]] Json toJson(const std::vector<Finding>& findings);
 [[nodiscard]] std::string toText(const std::vector<Finding>& findings);
 

@@ -71,7 +71,7 @@ class Kill(unittest.TestCase):
                     if chance.random() < 0.3:  # otherwise the next daemon finds what this one has left
                         self.lab.ctl("cleanup")
                 self.lab.ctl("cleanup")
-                self.assertEqual(json.loads(self.lab.ctl("-j", "cleanup", "--dry-run").stdout)["items"], [])
+                self.assertEqual(json.loads(self.lab.ctl("-j", "cleanup", "--dry-run").stdout)["removed"], [])
                 self.assertEqual(self.lab.send(200, port=10), list(range(200)))
             finally:
                 stop.set()

@@ -84,7 +84,7 @@ class Forwarding(RouterCase):
         self.assertEqual(self.lab.interface("in0")["hook"], "tc", "it says what it would do")
         self.lab.send(50)
         self.assertEqual(self.lab.counters()["fast_packets"], 0)
-        self.assertEqual(json.loads(self.lab.ctl("-j", "cleanup", "--dry-run").stdout)["items"], [])
+        self.assertEqual(json.loads(self.lab.ctl("-j", "cleanup", "--dry-run").stdout)["removed"], [])
 
     def test_off_and_on(self):
         self.lab.start()
@@ -215,7 +215,7 @@ class Coherence(RouterCase):
 class Lifecycle(RouterCase):
     def residue(self):
         done = self.lab.ctl("-j", "cleanup", "--dry-run")
-        return json.loads(done.stdout)["items"]
+        return json.loads(done.stdout)["removed"]
 
     def test_sigterm_detaches_everything(self):
         self.lab.start()
