@@ -67,6 +67,13 @@ Result<EventSources> subscribe(Netlink& netlink) {
     return sources;
 }
 
+// Stands in for the programs' memory when nothing is attached.
+struct ObservedMemory {
+    fl_control control{};
+    std::array<fl_port, FL_PORTS> ports{};
+    fl_local_filter local{};
+};
+
 // Members in the order in which they are needed; destroyed in the reverse.
 class RealService final : public Service {
 public:
@@ -160,12 +167,6 @@ private:
         sentinel_->acknowledge();
         controller_->cycle();
     }
-
-    struct ObservedMemory {
-        fl_control control{};
-        std::array<fl_port, FL_PORTS> ports{};
-        fl_local_filter local{};
-    };
 
     EventLoop& loop_;
     ServiceOptions options_;
