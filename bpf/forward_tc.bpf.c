@@ -100,7 +100,7 @@ static __always_inline int forward4(struct __sk_buff *skb, const struct fl_run *
 	ip = (void *)(long)skb->data + sizeof(struct ethhdr);
 	if ((void *)(ip + 1) > (void *)(long)skb->data_end)
 		return to_linux(run, FL_REASON_TRUNCATED);
-	length = bpf_ntohs(ip->tot_len);
+	length = host16(ip->tot_len);
 	reason = check4(ip, length, skb->len - sizeof(struct ethhdr));
 	if (reason)
 		return to_linux(run, reason);
@@ -153,7 +153,7 @@ static __always_inline int forward6(struct __sk_buff *skb, const struct fl_run *
 	ip = (void *)(long)skb->data + sizeof(struct ethhdr);
 	if ((void *)(ip + 1) > (void *)(long)skb->data_end)
 		return to_linux(run, FL_REASON_TRUNCATED);
-	length = bpf_ntohs(ip->payload_len) + sizeof(*ip);
+	length = host16(ip->payload_len) + sizeof(*ip);
 	reason = check6(ip, length, skb->len - sizeof(struct ethhdr));
 	if (reason)
 		return to_linux(run, reason);

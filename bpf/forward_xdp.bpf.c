@@ -63,7 +63,7 @@ static __always_inline int forward4(struct xdp_md *ctx, const struct fl_run *run
 		return to_linux(run, FL_REASON_FAMILY_OFF);
 	if ((void *)(ip + 1) > end)
 		return to_linux(run, FL_REASON_TRUNCATED);
-	length = bpf_ntohs(ip->tot_len);
+	length = host16(ip->tot_len);
 	reason = check4(ip, length, end - (void *)ip);
 	if (reason)
 		return to_linux(run, reason);
@@ -119,7 +119,7 @@ static __always_inline int forward6(struct xdp_md *ctx, const struct fl_run *run
 		return to_linux(run, FL_REASON_FAMILY_OFF);
 	if ((void *)(ip + 1) > end)
 		return to_linux(run, FL_REASON_TRUNCATED);
-	length = bpf_ntohs(ip->payload_len) + sizeof(*ip);
+	length = host16(ip->payload_len) + sizeof(*ip);
 	reason = check6(ip, length, end - (void *)ip);
 	if (reason)
 		return to_linux(run, reason);

@@ -22,6 +22,18 @@
 
 const volatile struct fl_shape shape;
 
+/*
+ * A length from a header, with bounds that the verifier knows: before 6.8 or so it takes the result of a byte swap for any 64 bit
+ * number, and the compiler would drop a plain mask.
+ */
+static __always_inline __u32 host16(__be16 value)
+{
+	__u32 result = bpf_ntohs(value);
+
+	asm volatile("%0 &= 0xffff" : "+r"(result));
+	return result;
+}
+
 #define FL_ARRAY(name, value_type, entries, map_flags_value)      \
 	struct {                                                  \
 		__uint(type, BPF_MAP_TYPE_ARRAY);                 \
