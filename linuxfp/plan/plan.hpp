@@ -32,9 +32,9 @@ struct PlannerConfig {
     bool enabled = true;
     std::vector<std::string> interfaces = {"*"};  ///< shell patterns (fnmatch) of interface names
     std::vector<std::string> exclude;
-    Hook virtualHook = Hook::tc;  ///< hook for veth and other virtual devices
-    bool offAll = false;          ///< fastctl fp off
-    std::set<std::string> off;    ///< fastctl fp off IFACE
+    Hook virtualHook = Hook::none;  ///< hook for veth and other virtual devices, when the user asks for one; none: what pays
+    bool offAll = false;            ///< fastctl fp off
+    std::set<std::string> off;      ///< fastctl fp off IFACE
 };
 
 /// What the kernel refused before; permanent for that interface and hook until its link is created anew.

@@ -68,28 +68,37 @@ bool xdpHasTarget(const Link& from, const NetState& state, const PlannerConfig& 
     });
 }
 
+Reasons xdpObstacles(const Link& link, const NetState& state, const PlannerConfig& config, const Refusals& refusals) {
+    Reasons reasons;
+    if (!hasXdpDriver(link)) reasons.push_back({"no-native-xdp", "the driver has no native XDP with redirect"});
+    if (link.xdp.id && !link.xdp.ours)
+        reasons.push_back({"foreign-xdp", fmt::format("XDP program {} (id {}) is not ours", link.xdp.name, link.xdp.id)});
+    if (captured(link, state)) reasons.push_back({"capture", "a packet socket listens, which XDP would hide packets from"});
+    if (!xdpHasTarget(link, state, config)) reasons.push_back({"no-xdp-target", "no other interface can take packets from XDP"});
+    if (const auto it = refusals.find({link.ifindex, Hook::xdp}); it != refusals.end())
+        reasons.push_back({"xdp-refused", it->second});
+    return reasons;
+}
+
+// tc measures below Linux with a lookup for every packet (docs/linuxfp.md), so only who names it gets it.
 Hook chooseHook(const Link& link, const NetState& state, const PlannerConfig& config, const Refusals& refusals,
                 Reasons& reasons) {
-    const bool wanted = isHardware(link) || config.virtualHook == Hook::xdp;
-    const auto refused = [&](Hook hook) { return refusals.find({link.ifindex, hook}); };
-    if (wanted) {
-        const std::size_t before = reasons.size();
-        if (!hasXdpDriver(link)) reasons.push_back({"no-native-xdp", "the driver has no native XDP with redirect: tc instead"});
-        if (link.xdp.id && !link.xdp.ours)
-            reasons.push_back(
-                {"foreign-xdp", fmt::format("XDP program {} (id {}) is not ours: tc instead", link.xdp.name, link.xdp.id)});
-        if (captured(link, state))
-            reasons.push_back({"capture", "a packet socket listens, which XDP would hide packets from: tc instead"});
-        if (!xdpHasTarget(link, state, config))
-            reasons.push_back({"no-xdp-target", "no other interface can take packets from XDP: tc instead"});
-        if (const auto it = refused(Hook::xdp); it != refusals.end()) reasons.push_back({"xdp-refused", it->second});
-        if (reasons.size() == before) return Hook::xdp;
-    }
-    if (const auto it = refused(Hook::tc); it != refusals.end()) {
-        reasons.push_back({"tc-refused", it->second});
+    if (isHardware(link) || config.virtualHook == Hook::xdp) {
+        const Reasons obstacles = xdpObstacles(link, state, config, refusals);
+        if (obstacles.empty()) return Hook::xdp;
+        reasons.insert(reasons.end(), obstacles.begin(), obstacles.end());
         return Hook::none;
     }
-    return Hook::tc;
+    if (config.virtualHook != Hook::tc) {
+        reasons.push_back({"tc-not-faster",
+                           "forwarding on tc is not faster than Linux, and XDP on a virtual device costs TCP its "
+                           "large segments: virtual_hook = \"tc\" or \"xdp\" asks for one of them"});
+        return Hook::none;
+    }
+    const auto refused = refusals.find({link.ifindex, Hook::tc});
+    if (refused == refusals.end()) return Hook::tc;
+    reasons.push_back({"tc-refused", refused->second});
+    return Hook::none;
 }
 
 void append(Reasons& to, const char* family, const Reasons& from) {

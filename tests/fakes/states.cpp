@@ -44,4 +44,10 @@ NetState router(const std::string& kind) {
     return state;
 }
 
+PlannerConfig onTc() {
+    PlannerConfig config;
+    config.virtualHook = Hook::tc;
+    return config;
+}
+
 }  // namespace fastlet::linuxfp::fake

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "linuxfp/model/net_state.hpp"
+#include "linuxfp/plan/plan.hpp"
 
 namespace fastlet::linuxfp::fake {
 
@@ -15,5 +16,8 @@ namespace fastlet::linuxfp::fake {
 [[nodiscard]] NetState router(const std::string& kind = "veth");
 /// Adds a link with forwarding on.
 void addLink(NetState& state, const Link& link);
+
+/// Virtual devices are accelerated on tc, which the user must ask for.
+[[nodiscard]] PlannerConfig onTc();
 
 }  // namespace fastlet::linuxfp::fake

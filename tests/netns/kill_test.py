@@ -11,19 +11,17 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from lab import Lab, sh  # noqa: E402
+from lab import TC, XDP, Lab, sh  # noqa: E402
 
 KILLS = int(os.environ.get("FASTLET_KILLS", "25"))
 SEED = int(os.environ.get("FASTLET_SEED", "1"))
-XDP = '[linuxfp]\nvirtual_hook = "xdp"\n'
 
 
 class Kill(unittest.TestCase):
     def setUp(self):
         self.lab = Lab()
         self.addCleanup(self.lab.close)
-        for name, device in ((self.lab.a, "a0"), (self.lab.b, "b0")):
-            sh(f"ip netns exec {name} ethtool -K {device} gro on tx off")
+        self.lab.make_ready_for_xdp()
 
     def stream(self, stop, sent):
         with self.lab.sender() as source:
@@ -62,7 +60,7 @@ class Kill(unittest.TestCase):
                 thread.start()
             try:
                 for _ in range(KILLS):
-                    config = chance.choice(["", XDP])
+                    config = chance.choice([TC, XDP])
                     self.lab.start(config=config, wait=chance.random() < 0.5)
                     self.disturb(chance)()
                     time.sleep(chance.random() * 0.15)

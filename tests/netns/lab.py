@@ -13,6 +13,8 @@ import tempfile
 import time
 
 BIN = pathlib.Path(os.environ.get("FASTLET_BIN", "build/bin"))
+XDP = '[linuxfp]\nvirtual_hook = "xdp"\n'
+TC = '[linuxfp]\nvirtual_hook = "tc"\n'
 _libc = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
 
@@ -77,6 +79,11 @@ class Lab:
             sh(f"ip -n {name} -6 route add default via 2001:db8:{gateway}::1")
         wait_until(self.reachable, what="the plain router forwards")
 
+    def make_ready_for_xdp(self):
+        """A veth takes redirected frames only when its peer runs NAPI (GRO); and the hosts finish their checksums themselves."""
+        for name, device in ((self.a, "a0"), (self.b, "b0")):
+            sh(f"ip netns exec {name} ethtool -K {device} gro on tx off")
+
     def reachable(self):
         probe = sh(f"ip netns exec {self.a} ping -c1 -W1 10.0.2.2", check=False)
         probe6 = sh(f"ip netns exec {self.a} ping -6 -c1 -W1 2001:db8:2::2", check=False)
@@ -100,8 +107,9 @@ class Lab:
         return ["ip", "netns", "exec", self.r, str(BIN / "fastlet"), "run", "--socket", socket_path or self.socket_path,
                 "--state-dir", f"{self.directory}/state", *arguments]
 
-    def start(self, *arguments, config=None, wait=True):
-        if config is not None:
+    def start(self, *arguments, config=TC, wait=True):
+        """`config` empty: without a configuration file."""
+        if config:
             path = pathlib.Path(self.directory, "fastlet.toml")
             path.write_text(config)
             arguments = ("--config", str(path), *arguments)

@@ -14,9 +14,8 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from lab import BIN, Lab, inside, sh, wait_until  # noqa: E402
+from lab import BIN, TC, XDP, Lab, inside, sh, wait_until  # noqa: E402
 
-XDP = '[linuxfp]\nvirtual_hook = "xdp"\n'
 
 
 class RouterCase(unittest.TestCase):
@@ -41,6 +40,12 @@ class Forwarding(RouterCase):
         self.assertEqual(set(status["linuxfp"]["counters"]), {"fast_packets", "slow_packets", "held_packets"})
         self.assertGreaterEqual(status["linuxfp"]["generation"], 1)
 
+    def test_without_a_configuration_veth_is_left_to_linux(self):
+        self.lab.start(config="")
+        one = self.lab.interface("in0")
+        self.assertEqual((one["hook"], one["accelerates"]), ("none", []))
+        self.assertTrue(any(reason.startswith("tc-not-faster: ") for reason in one["reasons"]), one)
+
     def check_both_families(self):
         for family in (socket.AF_INET, socket.AF_INET6):
             before = self.lab.counters()["fast_packets"]
@@ -53,10 +58,7 @@ class Forwarding(RouterCase):
         self.check_both_families()
 
     def test_xdp(self):
-        # A veth takes redirected frames only when its peer runs NAPI.
-        for name, device in ((self.lab.a, "a0"), (self.lab.b, "b0")):
-            sh(f"ip netns exec {name} ethtool -K {device} gro on")
-            sh(f"ip netns exec {name} ethtool -K {device} tx off")
+        self.lab.make_ready_for_xdp()
         self.lab.start(config=XDP)
         wait_until(lambda: self.lab.interface("in0")["hook"] == "xdp" and self.lab.ready(), what="XDP")
         self.check_both_families()
@@ -225,9 +227,8 @@ class Lifecycle(RouterCase):
         self.assertFalse(os.path.exists(self.lab.socket_path))
 
     def test_killed_daemon_leaves_a_working_router(self):
-        for name, device in ((self.lab.a, "a0"), (self.lab.b, "b0")):
-            sh(f"ip netns exec {name} ethtool -K {device} gro on tx off")
-        for config in (XDP, ""):
+        self.lab.make_ready_for_xdp()
+        for config in (XDP, TC):
             self.lab.start(config=config)
             self.lab.send(20)
             self.lab.daemon.kill()
@@ -238,6 +239,7 @@ class Lifecycle(RouterCase):
             self.assertEqual(self.residue(), [])
 
     def test_next_daemon_takes_over_what_a_killed_one_left(self):
+        self.lab.make_ready_for_xdp()
         self.lab.start(config=XDP)
         self.lab.daemon.kill()
         self.lab.daemon.wait()

@@ -84,7 +84,7 @@ protected:
     Deployer deployer_{kernel_, ledger_};
     Controller controller_{{netlink_, [this](std::uint32_t c, NetState& s) { return introspect(c, s); }, watch_, book_, &kernel_,
                             &deployer_, describe},
-                           {}};
+                           fake::onTc()};
 };
 
 TEST_F(ControllerTest, FirstCycleReadsAllDeploysAndLiftsTheHolds) {
@@ -174,19 +174,19 @@ TEST_F(ControllerTest, UnreadableVitalsTakeTheFastPathOff) {
     EXPECT_EQ(interface("in0").plan.reasons.front().code, "vitals");
 }
 
-TEST_F(ControllerTest, RefusedHookIsReplacedByTheNext) {
+TEST_F(ControllerTest, RefusedHookIsLeftToLinux) {
     kernelState_ = fake::router("");
     kernel_.refuse = [](const std::string& call) {
         return call == "attach xdp 2" ? Status(Error::make("the driver said no", {}, EOPNOTSUPP)) : Status{};
     };
     start();
-    EXPECT_EQ(interface("in0").plan.hook, Hook::tc);
+    EXPECT_EQ(interface("in0").plan.hook, Hook::none);
+    EXPECT_FALSE(interface("in0").attached);
     EXPECT_EQ(interface("out0").plan.hook, Hook::xdp);
-    EXPECT_TRUE(kernel_.tc.contains(2));
     kernel_.refuse = [](const std::string&) { return Status{}; };
     linkEvent(2);
     controller_.cycle();
-    EXPECT_EQ(interface("in0").plan.hook, Hook::tc) << "a refusal holds as long as the interface stays as it is";
+    EXPECT_EQ(interface("in0").plan.hook, Hook::none) << "a refusal holds as long as the interface stays as it is";
     kernelState_.links[2].mtu = 9000;
     linkEvent(2);
     controller_.cycle();
@@ -238,7 +238,7 @@ TEST_F(ControllerTest, CountersAreSummedByInterface) {
 TEST_F(ControllerTest, ObservingAttachesNothing) {
     Controller observer(
         {netlink_, [this](std::uint32_t c, NetState& s) { return introspect(c, s); }, watch_, book_, nullptr, nullptr, describe},
-        {});
+        fake::onTc());
     observer.cycle();
     const auto report = observer.report();
     EXPECT_TRUE(report.observe);

@@ -26,7 +26,7 @@ TEST(Config, EmptyFileMeansDefaults) {
         EXPECT_TRUE(config->linuxfp.enabled);
         EXPECT_EQ(config->linuxfp.interfaces, Strings{"*"});
         EXPECT_TRUE(config->linuxfp.exclude.empty());
-        EXPECT_EQ(config->linuxfp.virtualHook, linuxfp::Hook::tc);
+        EXPECT_EQ(config->linuxfp.virtualHook, linuxfp::Hook::none);
         EXPECT_EQ(config->logLevel, log::Level::info);
     }
 }

@@ -15,7 +15,7 @@ namespace {
 
 class DeployerTest : public testing::Test {
 protected:
-    FastPathPlan plan(const PlannerConfig& config = {}) { return makePlan(state_, config, {}); }
+    FastPathPlan plan(const PlannerConfig& config = fake::onTc()) { return makePlan(state_, config, {}); }
     fl_port& port(std::uint32_t ifindex) { return kernel_.ports[ifindex & (FL_PORTS - 1)]; }
     DeployOutcome apply(const FastPathPlan& plan) {
         auto outcome = deployer_.apply(plan);

@@ -18,7 +18,7 @@ const InterfacePlan& of(const FastPathPlan& plan, const std::string& name) {
     return *found;
 }
 
-InterfacePlan planned(const NetState& state, const PlannerConfig& config = {}, const Refusals& refusals = {}) {
+InterfacePlan planned(const NetState& state, const PlannerConfig& config = fake::onTc(), const Refusals& refusals = {}) {
     return of(makePlan(state, config, refusals), "in0");
 }
 
@@ -37,6 +37,13 @@ TEST(Planner, PlainRouterOfVethIsAcceleratedOnTc) {
     EXPECT_EQ(plan.shape.priority_update, 1);
     EXPECT_EQ(plan.shape.partial_check, 0);
     EXPECT_EQ(plan.shape.source_lookup, 0);
+}
+
+TEST(Planner, VethIsLeftToLinuxUnlessAHookIsNamed) {
+    const auto plan = planned(fake::router(), {});
+    EXPECT_EQ(plan.hook, Hook::none);
+    EXPECT_TRUE(has(plan, "tc-not-faster"));
+    EXPECT_TRUE(plan.accelerates.empty());
 }
 
 TEST(Planner, HardwareIsAcceleratedOnXdpWithoutPartialCheck) {
@@ -77,21 +84,20 @@ TEST(Planner, LengthLimitIsTheSmallestRouteMtu) {
 TEST(Planner, SameSlotIsGivenOnce) {
     auto state = fake::router();
     fake::addLink(state, fake::link(2 + FL_PORTS, "in1"));
-    const auto plan = makePlan(state, {}, {});
+    const auto plan = makePlan(state, fake::onTc(), {});
     EXPECT_EQ(of(plan, "in0").hook, Hook::tc);
     EXPECT_EQ(of(plan, "in1").hook, Hook::none);
     EXPECT_FALSE(of(plan, "in1").egressTc);
     EXPECT_TRUE(has(of(plan, "in1"), "port-slot"));
 }
 
-TEST(Planner, RefusedXdpBecomesTcAndRefusedTcBecomesNothing) {
-    const auto state = fake::router("");
-    Refusals refusals{{{2, Hook::xdp}, "the driver said no"}};
-    EXPECT_EQ(planned(state, {}, refusals).hook, Hook::tc);
-    EXPECT_TRUE(has(planned(state, {}, refusals), "xdp-refused"));
-    refusals[{2, Hook::tc}] = "the verifier said no";
-    EXPECT_EQ(planned(state, {}, refusals).hook, Hook::none);
-    EXPECT_TRUE(has(planned(state, {}, refusals), "tc-refused"));
+TEST(Planner, WhatTheKernelRefusedIsLeftToLinux) {
+    const Refusals noXdp{{{2, Hook::xdp}, "the driver said no"}};
+    EXPECT_EQ(planned(fake::router(""), fake::onTc(), noXdp).hook, Hook::none);
+    EXPECT_TRUE(has(planned(fake::router(""), fake::onTc(), noXdp), "xdp-refused"));
+    const Refusals noTc{{{2, Hook::tc}, "the verifier said no"}};
+    EXPECT_EQ(planned(fake::router(), fake::onTc(), noTc).hook, Hook::none);
+    EXPECT_TRUE(has(planned(fake::router(), fake::onTc(), noTc), "tc-refused"));
 }
 
 // What keeps one interface, or one family of it, with Linux. Each row: what is configured, and the reason that must be given.
@@ -196,7 +202,7 @@ TEST(Planner, UserWishes) {
     config = {};
     config.exclude = {"in?"};
     EXPECT_TRUE(has(planned(fake::router(), config), "excluded"));
-    config = {};
+    config = fake::onTc();
     config.off = {"in0"};
     EXPECT_TRUE(has(planned(fake::router(), config), "off"));
     EXPECT_EQ(of(makePlan(fake::router(), config, {}), "out0").hook, Hook::tc);
@@ -221,11 +227,11 @@ TEST(Planner, SourceChecksFollowRpFilter) {
 TEST(Planner, XdpGivesWayToCapturesAndForeignPrograms) {
     auto state = fake::router("");
     state.links[2].packetSocket = true;
-    EXPECT_EQ(planned(state).hook, Hook::tc);
+    EXPECT_EQ(planned(state).hook, Hook::none);
     EXPECT_TRUE(has(planned(state), "capture"));
     state = fake::router("");
     state.links[2].xdp = {7, "foreign", false};
-    EXPECT_EQ(planned(state).hook, Hook::tc);
+    EXPECT_EQ(planned(state).hook, Hook::none);
     EXPECT_TRUE(has(planned(state), "foreign-xdp"));
     state = fake::router("");
     state.links[3].xdpFeatures = 3;  // cannot transmit what XDP redirects
@@ -238,7 +244,7 @@ TEST(Planner, XdpOnVethNeedsAPeerThatCanTakeIt) {
     config.virtualHook = Hook::xdp;
     auto state = fake::router();
     state.links[3].xdpFeatures = 3;
-    EXPECT_EQ(planned(state, config).hook, Hook::tc);
+    EXPECT_EQ(planned(state, config).hook, Hook::none);
     EXPECT_TRUE(has(planned(state, config), "no-xdp-target"));
 }
 
