@@ -9,6 +9,7 @@
 
 #include "core/log.hpp"
 #include "linuxfp/plan/explain.hpp"
+#include "linuxfp/plan/packet_reasons.hpp"
 
 namespace fastlet::linuxfp {
 namespace {
@@ -41,15 +42,10 @@ RouteSigns signsOf(const RouteSummary& routes) { return {routes.multipath, route
 bool hasSigns(const RouteSummary& routes) { return routes.multipath || routes.realms || routes.customLocal || routes.minMtu; }
 
 InterfaceCounters countersOf(const InterfacePlan& plan, const fl_port_stats& stats) {
-    constexpr const char* kNames[] = {
-#define FASTLET_REASON_NAME(id, name, text) name,
-        FL_REASONS(FASTLET_REASON_NAME)
-#undef FASTLET_REASON_NAME
-    };
     InterfaceCounters counters{plan.ifindex,       plan.name, stats.fast4_packets, stats.fast6_packets, stats.fast_bytes,
                                stats.held_packets, {}};
-    for (std::size_t i = 0; i < std::size(kNames); ++i)
-        if (stats.slow[i]) counters.slow.emplace_back(kNames[i], stats.slow[i]);
+    for (std::size_t i = 0; i < std::size(kPacketReasons); ++i)
+        if (stats.slow[i]) counters.slow.emplace_back(kPacketReasons[i].name, stats.slow[i]);
     return counters;
 }
 

@@ -8,24 +8,13 @@
 
 #include "agent/report/report.hpp"
 #include "agent/report/table.hpp"
-#include "bpf/abi/reasons.h"
+#include "linuxfp/plan/packet_reasons.hpp"
 
 namespace fastlet::agent {
 namespace {
 
-struct NamedReason {
-    std::string_view name;
-    std::string_view text;
-};
-
-constexpr NamedReason kReasons[] = {
-#define FASTLET_NAMED_REASON(id, name, text) {name, text},
-    FL_REASONS(FASTLET_NAMED_REASON)
-#undef FASTLET_NAMED_REASON
-};
-
 std::string_view reasonText(const std::string& name) {
-    for (const auto& reason : kReasons)
+    for (const auto& reason : linuxfp::kPacketReasons)
         if (reason.name == name) return reason.text;
     return {};
 }

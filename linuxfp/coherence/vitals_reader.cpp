@@ -23,11 +23,6 @@ namespace {
 constexpr const char* kMapName = "fl_vitals_map";
 constexpr const char* kTypesFile = "/sys/kernel/btf/vmlinux";
 
-struct ObjectCloser {
-    void operator()(bpf_object* object) const { bpf_object__close(object); }
-};
-using Object = std::unique_ptr<bpf_object, ObjectCloser>;
-
 class SharedArea {
 public:
     explicit SharedArea(void* address) : address_(address) {}
@@ -52,7 +47,7 @@ private:
 
 class BpfVitalsReader final : public VitalsReader {
 public:
-    BpfVitalsReader(Object object, int program, SharedArea area)
+    BpfVitalsReader(BpfObject object, int program, SharedArea area)
         : object_(std::move(object)), program_(program), area_(std::move(area)) {
         findTables();
     }
@@ -94,7 +89,7 @@ private:
                     newFunctions_ |= functions_.insert(point.hooks[i].function).second;
     }
 
-    Object object_;
+    BpfObject object_;
     int program_;
     SharedArea area_;
     KernelSymbols symbols_;
@@ -128,7 +123,7 @@ Status load(bpf_object* object, bpf_program* program) {
 Result<std::unique_ptr<VitalsReader>> openVitalsReader() {
     const LibbpfMessages silence;
     const ObjectBytes bytes = vitalsObject();
-    Object object(bpf_object__open_mem(bytes.data(), bytes.size(), nullptr));
+    BpfObject object(bpf_object__open_mem(bytes.data(), bytes.size(), nullptr));
     if (!object) return Error::fromErrno("cannot read the built-in BPF object", errno);
     bpf_program* program = bpf_object__next_program(object.get(), nullptr);
     if (!program) return Error::make("the built-in BPF object has no program");

@@ -87,9 +87,9 @@ int ProgramStore::mapFd(const std::string& name) const {
     return found == maps_.end() ? -1 : found->second.get();
 }
 
-Result<ProgramStore::Object> ProgramStore::openObject(Hook hook) {
+Result<BpfObject> ProgramStore::openObject(Hook hook) {
     const ObjectBytes bytes = hook == Hook::xdp ? forwardXdpObject() : forwardTcObject();
-    Object object(bpf_object__open_mem(bytes.data(), bytes.size(), nullptr));
+    BpfObject object(bpf_object__open_mem(bytes.data(), bytes.size(), nullptr));
     if (!object) return Error::fromErrno("cannot read the built-in BPF object", errno);
     bpf_map* map = nullptr;
     bpf_object__for_each_map(map, object.get()) {

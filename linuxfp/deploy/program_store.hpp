@@ -30,6 +30,11 @@ public:
 /// The line in which the verifier says what it did not like: the last one before its statistics.
 [[nodiscard]] std::string decisiveLine(const std::string& verifierLog);
 
+struct BpfObjectCloser {
+    void operator()(bpf_object* object) const { bpf_object__close(object); }
+};
+using BpfObject = std::unique_ptr<bpf_object, BpfObjectCloser>;
+
 class ProgramStore {
 public:
     [[nodiscard]] static Result<std::unique_ptr<ProgramStore>> open();
@@ -45,10 +50,6 @@ public:
     [[nodiscard]] int mapFd(const std::string& name) const;
 
 private:
-    struct ObjectCloser {
-        void operator()(bpf_object* object) const { bpf_object__close(object); }
-    };
-    using Object = std::unique_ptr<bpf_object, ObjectCloser>;
     struct Mapping {
         void* address;
         std::size_t bytes;
@@ -56,13 +57,13 @@ private:
 
     ProgramStore() = default;
     Status createMaps();
-    Result<Object> openObject(Hook hook);
+    Result<BpfObject> openObject(Hook hook);
     Result<void*> mapMemory(const std::string& name, std::size_t bytes);
 
     std::map<std::string, Fd> maps_;
     std::vector<Mapping> mappings_;
     SharedMemory shared_;
-    std::map<std::pair<Hook, std::string>, std::pair<Object, LoadedProgram>> programs_;
+    std::map<std::pair<Hook, std::string>, std::pair<BpfObject, LoadedProgram>> programs_;
 };
 
 }  // namespace fastlet::linuxfp

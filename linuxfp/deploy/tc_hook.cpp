@@ -21,8 +21,6 @@
 namespace fastlet::linuxfp {
 namespace {
 
-constexpr std::uint32_t kTcxIngress = 46;  // BPF_TCX_INGRESS, include/uapi/linux/bpf.h from 6.6 on
-
 long bpfCall(int command, bpf_attr& attributes) { return ::syscall(SYS_bpf, command, &attributes, sizeof(attributes)); }
 
 // The loopback interface exists in every network namespace: can the kernel answer for its TCX programs?

@@ -14,9 +14,6 @@
 namespace fastlet::linuxfp {
 namespace {
 
-// include/uapi/linux/bpf.h from 6.6 on; the headers of Debian 12 are older.
-constexpr std::uint32_t kTcxIngress = 46;
-constexpr std::uint32_t kTcxEgress = 47;
 constexpr std::uint32_t kMaxTcxPrograms = 64;  // BPF_MPROG_MAX
 
 class RealHookInspector final : public HookInspector {

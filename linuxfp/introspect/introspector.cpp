@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "linuxfp/introspect/introspector.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <array>
 #include <cerrno>
 
-#include "core/fd.hpp"
+#include "core/read_file.hpp"
 #include "linuxfp/introspect/readers.hpp"
 
 namespace fastlet::linuxfp {
@@ -23,20 +19,6 @@ Status untilConsistent(const char* what, Read read) {
         if (done) return done;
         if (done.error().code != EINTR || attempt == kAttempts)
             return std::move(done).error().withContext(std::string("reading ") + what);
-    }
-}
-
-Result<std::string> readFile(const std::string& path) {
-    const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!fd.valid()) return Error::fromErrno(path, errno);
-    std::string content;
-    std::array<char, 16384> buffer{};
-    for (;;) {
-        const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return Error::fromErrno(path, errno);
-        if (got == 0) return content;
-        content.append(buffer.data(), static_cast<std::size_t>(got));
     }
 }
 

@@ -9,16 +9,11 @@
 #include <cerrno>
 #include <optional>
 
+#include "linuxfp/plan/packet_reasons.hpp"
 #include "linuxfp/plan/route_query.hpp"
 
 namespace fastlet::linuxfp {
 namespace {
-
-constexpr const char* kReasonNames[] = {
-#define FASTLET_REASON_NAME(id, name, text) name,
-    FL_REASONS(FASTLET_REASON_NAME)
-#undef FASTLET_REASON_NAME
-};
 
 // What the lookup helper takes for resolved: NUD_VALID (include/net/neighbour.h).
 constexpr unsigned kResolved = NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_PROBE | NUD_STALE | NUD_DELAY;
@@ -84,7 +79,7 @@ private:
     }
     /// Left to Linux for a reason that the programs count, under the same name.
     void fail(std::string check, fl_reason reason, const std::string& detail) {
-        fail(std::move(check), fmt::format("{}: {}", kReasonNames[reason], detail));
+        fail(std::move(check), fmt::format("{}: {}", kPacketReasons[reason].name, detail));
     }
 
     void checkInterface() {
