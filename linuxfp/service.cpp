@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "core/ledger.hpp"
 #include "core/log.hpp"
 #include "core/ports/generic_family.hpp"
+#include "core/read_file.hpp"
 #include "linuxfp/coherence/sentinel.hpp"
 #include "linuxfp/controller.hpp"
 #include "linuxfp/deploy/instance_lock.hpp"
@@ -49,6 +51,11 @@ Source netdevEvents(Netlink& netlink) {
 }
 
 Source nftablesEvents() { return optionalEvents(NetlinkProtocol::netfilter, NFNLGRP_NFTABLES); }
+
+PacketTableReader packetTableReader() {
+    // The thread's own network namespace: /proc/net would be the process's.
+    return [file = std::make_shared<RereadFile>("/proc/thread-self/net/packet")] { return file->read(); };
+}
 
 Result<EventSources> subscribe(Netlink& netlink) {
     constexpr std::array kConfiguration{RTNLGRP_LINK,      RTNLGRP_TC,        RTNLGRP_IPV4_IFADDR,  RTNLGRP_IPV6_IFADDR,
@@ -156,7 +163,7 @@ private:
         auto vitals = openVitalsReader();
         if (!vitals && !options_.observe) return vitals.error();
         if (!vitals) log::report(log::Level::warning, vitals.error());
-        Watch::Ports ports{std::move(sources), vitals ? std::move(*vitals) : nullptr, realProcReader(), nftablesEvents};
+        Watch::Ports ports{std::move(sources), vitals ? std::move(*vitals) : nullptr, packetTableReader(), nftablesEvents};
         constexpr std::uint64_t kThousand = 1000;
         const std::uint64_t lifetime = std::max<std::uint64_t>(2, kLifetimeMilliseconds * kernelTicksPerSecond() / kThousand);
         watch_.emplace(*book_, shared_, std::move(ports), lifetime);

@@ -57,17 +57,22 @@ std::vector<int> Watch::descriptors() const {
     return fds;
 }
 
-bool Watch::step(std::uint64_t now) {
+bool Watch::step(std::uint64_t now, bool notified) {
     constexpr std::uint64_t kSecond = 1000;
     std::atomic_ref(shared_.control->tick).store(static_cast<std::uint32_t>(now / kSecond));
+    bool work = notified && drainNotifications();
+    work |= drainRoutes();
+    work |= readPacketSockets(now);
+    work |= readVitals();  // last: it moves the heartbeat, which vouches for all of the above
+    return work;
+}
+
+bool Watch::drainNotifications() {
     auto& events = ports_.events;
     bool work = drain(NetlinkProtocol::route, events.configuration.get());
     work |= drain(NetlinkProtocol::netfilter, events.nftables.get());
     work |= drain(NetlinkProtocol::xfrm, events.xfrm.get());
     work |= drain(NetlinkProtocol::generic, events.netdev.get());
-    work |= drainRoutes();
-    work |= readPacketSockets(now);
-    work |= readVitals();  // last: it moves the heartbeat, which vouches for all of the above
     return work;
 }
 
@@ -147,10 +152,13 @@ bool Watch::readVitals() {
 }
 
 bool Watch::readPacketSockets(std::uint64_t now) {
-    if (now < nextPacketLook_ || !ports_.proc) return false;
+    if (now < nextPacketLook_ || !ports_.packetTable) return false;
     nextPacketLook_ = now + kPacketLookMilliseconds;
-    const auto table = ports_.proc("net/packet");
-    std::string signature = table ? packetSocketSignature(*table) : "unreadable";
+    const auto read = ports_.packetTable();
+    std::string table = read ? *read : "unreadable";
+    if (table == packetTable_) return false;
+    packetTable_ = std::move(table);
+    std::string signature = read ? packetSocketSignature(packetTable_) : packetTable_;
     if (signature == packetSockets_) return false;
     packetSockets_ = std::move(signature);
     return book_.note({kLinks, true, 0});

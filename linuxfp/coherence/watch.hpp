@@ -15,7 +15,6 @@
 #include "linuxfp/coherence/hold_book.hpp"
 #include "linuxfp/coherence/invalidation.hpp"
 #include "linuxfp/coherence/vitals_reader.hpp"
-#include "linuxfp/introspect/introspector.hpp"
 
 namespace fastlet::linuxfp {
 
@@ -45,20 +44,24 @@ struct EventSources {
 /// Opens a source again that was null: nf_tables may have been loaded since.
 using ReopenSource = std::function<std::unique_ptr<NetlinkEvents>()>;
 
+using PacketTableReader = std::function<Result<std::string>()>;
+
 class Watch {
 public:
     struct Ports {
         EventSources events;
         std::unique_ptr<VitalsReader> vitals;  ///< null: vitals are not available (observe mode without privileges)
-        ProcReader proc;
+        PacketTableReader packetTable;         ///< /proc/net/packet; null: captures are not watched
         ReopenSource reopenNftables;
     };
 
     /// `lifetimeJiffies`: for how long programs trust the configuration after one look.
     Watch(HoldBook& book, SharedMemory shared, Ports ports, std::uint64_t lifetimeJiffies);
 
-    /// One look; `now` in milliseconds of any monotonic clock. True: the main loop has something to do.
-    bool step(std::uint64_t now);
+    /// One look; `now` in milliseconds of any monotonic clock. True: the main loop has something to do. `notified` false: poll()
+    /// has found nothing at descriptors(), which are left alone then: asking each of them again is half of the cost of an idle
+    /// look.
+    bool step(std::uint64_t now, bool notified = true);
 
     /// For poll(): the sources whose messages should be looked at at once. Not the routes': they come in floods and hold nothing,
     /// but for the first of a kind.
@@ -76,6 +79,7 @@ public:
     void setPlanned(const RouteKnowledge& planned);
 
 private:
+    bool drainNotifications();
     bool drain(NetlinkProtocol protocol, NetlinkEvents* events);
     bool drainRoutes();
     void noteNexthop(const Impact& one, Impact& impact);
@@ -88,7 +92,8 @@ private:
     Ports ports_;
     std::uint64_t lifetimeJiffies_;
     std::uint64_t nextPacketLook_ = 0;
-    std::string packetSockets_;
+    std::string packetTable_;    // as it was read last
+    std::string packetSockets_;  // what of it counts
 
     std::mutex mutex_;  // everything below
     std::optional<fl_vitals> vitals_;

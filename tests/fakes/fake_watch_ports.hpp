@@ -72,8 +72,8 @@ struct WatchWorld {
         sources.configuration = std::make_unique<QueuedEvents>(configuration);
         sources.routes = std::make_unique<QueuedEvents>(routes);
         sources.nftables = std::make_unique<QueuedEvents>(nftables);
-        return {std::move(sources), std::make_unique<SettableVitals>(vitals),
-                [this](const std::string&) { return Result<std::string>(packetTable); }, nullptr};
+        return {std::move(sources), std::make_unique<SettableVitals>(vitals), [this] { return Result<std::string>(packetTable); },
+                nullptr};
     }
 };
 

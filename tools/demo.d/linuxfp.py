@@ -40,6 +40,8 @@ def measure_rate(traffic, seconds):
     time.sleep(SETTLE)
     rate = traffic.rate(seconds)
     traffic.drain()
+    if rate == 0:
+        raise SystemExit("nothing came through the router")
     return rate
 
 
@@ -166,4 +168,7 @@ def main():
 
 
 if __name__ == "__main__":
+    if os.geteuid() != 0:
+        print("needs root: network namespaces")
+        sys.exit(77)
     main()
