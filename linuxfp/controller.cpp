@@ -225,6 +225,19 @@ Status Controller::setEnabled(const std::optional<std::string>& interface, bool 
         if (enabled) config_.off.clear();
     }
     if (enabled) refusals_.clear();
+    return replanAsAsked();
+}
+
+Status Controller::configure(const PlannerConfig& config) {
+    PlannerConfig next = config;
+    next.offAll = config_.offAll;
+    next.off = std::move(config_.off);
+    config_ = std::move(next);
+    refusals_.clear();
+    return replanAsAsked();
+}
+
+Status Controller::replanAsAsked() {
     replan(stamp_, false);
     if (redo_) return Error::make("the change could not be deployed: " + lastComplaint_);
     return {};

@@ -34,6 +34,8 @@ public:
     void cycle();
     /// To be called every second: settings that nothing notifies, attempts that failed, routes learnt long ago.
     void everySecond();
+    /// Contract: Service::configure.
+    Status configure(const PlannerConfig& config);
 
     EngineReport report() override;
     std::vector<InterfaceCounters> counters() override;
@@ -51,6 +53,7 @@ private:
     Status refresh(std::uint32_t categories, NetState& next);
     void describeVitals(bool always, NetState& next);
     void replan(std::uint64_t stamp, bool always);
+    Status replanAsAsked();
     Status deploy(FastPathPlan& plan, bool changed);
     void remember(const Refusals& refusals);
     void forgetRefusals();

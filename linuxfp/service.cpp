@@ -118,6 +118,8 @@ public:
 
     Engine& engine() override { return *controller_; }
 
+    Status configure(const PlannerConfig& config) override { return controller_->configure(config); }
+
     Status stop() override {
         if (sentinel_) loop_.unwatch(sentinel_->wakeFd());
         if (shared_.control) std::atomic_ref(shared_.control->hold_all).store(1);

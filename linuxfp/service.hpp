@@ -21,6 +21,9 @@ class Service {
 public:
     virtual ~Service() = default;
     [[nodiscard]] virtual Engine& engine() = 0;
+    /// Plans anew with another configuration. `fp off` stays off. Error: it could not be deployed, and is tried again every
+    /// second.
+    virtual Status configure(const PlannerConfig& config) = 0;
     /// Detaches everything; the fast path is off when it returns. Done by the destructor too, which can only log an Error.
     virtual Status stop() = 0;
 };

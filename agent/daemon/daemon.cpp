@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <memory>
 
 #include "agent/config/config.hpp"
 #include "agent/control/server.hpp"
@@ -29,6 +30,19 @@ Result<Config> configuration(const DaemonOptions& options) {
     return loadConfig(options.configFile);
 }
 
+// An invalid file keeps what there is: nothing is taken from it.
+void reload(const DaemonOptions& options, linuxfp::Service& service) {
+    if (options.configFile.empty()) return log::info("SIGHUP: there is no configuration file to read again");
+    const auto config = loadConfig(options.configFile);
+    if (!config) {
+        log::report(log::Level::error, config.error());
+        return log::warning("the configuration stays as it was");
+    }
+    log::setLevel(config->logLevel);
+    if (auto done = service.configure(config->linuxfp); !done) return log::report(log::Level::error, done.error());
+    log::info("the configuration {} has been read again", options.configFile);
+}
+
 }  // namespace
 
 Status runDaemon(const DaemonOptions& options) {
@@ -38,9 +52,13 @@ Status runDaemon(const DaemonOptions& options) {
     const auto stop = [&loop = *loop] { loop.stop(); };
     FASTLET_CHECK(loop->onSignal(SIGTERM, stop));
     FASTLET_CHECK(loop->onSignal(SIGINT, stop));
+    // Handled when the loop runs, and then there is a service; one that comes during the start must not end the daemon.
+    std::unique_ptr<linuxfp::Service> service;
+    FASTLET_CHECK(loop->onSignal(SIGHUP, [&] { reload(options, *service); }));
     // Before the engine: a socket that cannot be had must not cost anybody a packet.
     FASTLET_TRY(socket, ListeningSocket::open(options.socketPath));
-    FASTLET_TRY(service, linuxfp::startService(*loop, {config.linuxfp, options.observe, options.stateDir}));
+    FASTLET_TRY(started, linuxfp::startService(*loop, {config.linuxfp, options.observe, options.stateDir}));
+    service = std::move(started);
     ControlOptions control;
     control.version = options.version;
     FASTLET_TRY(server, ControlServer::open(*loop, std::move(socket), service->engine(), control));

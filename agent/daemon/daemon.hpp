@@ -16,7 +16,8 @@ struct DaemonOptions {
     std::string version;
 };
 
-/// Returns after SIGTERM or SIGINT, with everything detached; an Error when it could not start, or could not detach.
+/// SIGHUP reads the configuration again; an invalid one keeps the old. Returns after SIGTERM or SIGINT, with everything detached;
+/// an Error when it could not start, or could not detach.
 [[nodiscard]] Status runDaemon(const DaemonOptions& options);
 
 }  // namespace fastlet::agent

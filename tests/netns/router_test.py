@@ -226,6 +226,29 @@ class Lifecycle(RouterCase):
         self.assertEqual(len(self.lab.send(50)), 50)
         self.assertFalse(os.path.exists(self.lab.socket_path))
 
+    def reload(self, config):
+        pathlib.Path(self.lab.directory, "fastlet.toml").write_text(config)
+        self.lab.daemon.send_signal(signal.SIGHUP)
+
+    def test_sighup_reads_the_configuration_again(self):
+        self.lab.start(config=TC)
+        self.reload(TC + 'exclude = ["in0"]\n')
+        wait_until(lambda: self.lab.interface("in0")["hook"] == "none", what="in0 is excluded")
+        self.assertEqual(self.lab.interface("out0")["hook"], "tc")
+        self.reload("[linuxfp]\nexclude = 7\n")
+        wait_until(lambda: "the configuration stays as it was" in self.lab.daemon_log(), what="the invalid one is refused")
+        self.assertIn("fastlet.toml:2", self.lab.daemon_log())
+        self.assertEqual((self.lab.interface("in0")["hook"], self.lab.interface("out0")["hook"]), ("none", "tc"))
+        self.reload(TC)
+        wait_until(lambda: self.lab.interface("in0")["hook"] == "tc" and self.lab.ready(), what="in0 is back")
+        self.assertEqual(len(self.lab.send(50)), 50)
+
+    def test_sighup_without_a_configuration_changes_nothing(self):
+        self.lab.start(config="")
+        self.lab.daemon.send_signal(signal.SIGHUP)
+        wait_until(lambda: "no configuration file" in self.lab.daemon_log(), what="it says so")
+        self.assertTrue(self.lab.ready())
+
     def test_killed_daemon_leaves_a_working_router(self):
         self.lab.make_ready_for_xdp()
         for config in (XDP, TC):

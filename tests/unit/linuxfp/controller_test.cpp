@@ -206,6 +206,19 @@ TEST_F(ControllerTest, OffDetachesAndOnBringsBack) {
     EXPECT_FALSE(controller_.setEnabled("nope0", false));
 }
 
+TEST_F(ControllerTest, AnotherConfigurationTakesEffectAndKeepsWhatIsOff) {
+    start();
+    ASSERT_TRUE(controller_.setEnabled("out0", false));
+    PlannerConfig config = fake::onTc();
+    config.exclude = {"in*"};
+    ASSERT_TRUE(controller_.configure(config));
+    EXPECT_TRUE(kernel_.tc.empty());
+    ASSERT_TRUE(controller_.configure(fake::onTc()));
+    EXPECT_TRUE(kernel_.tc.contains(2));
+    EXPECT_FALSE(kernel_.tc.contains(3)) << "fp off is the operator's word, not the file's";
+    EXPECT_FALSE(book_.heldAll());
+}
+
 TEST_F(ControllerTest, RouteMtuSurvivesCyclesThatDoNotReadRoutes) {
     start();
     rtmsg header{};
