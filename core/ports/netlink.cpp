@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ports/netlink.hpp"
 
-#include <sys/socket.h>
-
-#include <algorithm>
 #include <cerrno>
 #include <map>
-#include <optional>
 
 #include "core/ports/netlink_message.hpp"
 #include "core/ports/netlink_socket.hpp"
@@ -37,9 +33,7 @@ Error kernelError(int code, const std::string& text, std::uint16_t type) {
 
 /// The verdict in an NLMSG_ERROR message; code 0 is an acknowledgement.
 Status readError(const nlmsghdr& message, std::uint16_t type) {
-    const auto payload = netlinkPayload(message);
-    if (payload.size() < sizeof(nlmsgerr)) return Error::make("netlink: a truncated error message", {}, EPROTO);
-    const auto error = readStruct<nlmsgerr>(payload);
+    const auto error = readStruct<nlmsgerr>(netlinkPayload(message));  // libnl has checked that it is whole
     if (!error.error) return {};
     std::size_t size = sizeof(nlmsgerr);
     if (!(message.nlmsg_flags & NLM_F_CAPPED) && error.msg.nlmsg_len > sizeof(nlmsghdr))
@@ -56,49 +50,99 @@ Status readDone(const nlmsghdr& message, std::uint16_t type) {
     return kernelError(-code, kernelText(message, sizeof(int)), type);
 }
 
-/// What has come of one dump so far.
-struct DumpProgress {
-    bool done = false;
-    bool interrupted = false;
-    Status status;
+/// Listens to the answers to one question.
+class AnswerListener : public NetlinkListener {
+public:
+    AnswerListener(std::uint32_t port, std::uint32_t sequence, std::uint16_t type)
+        : type_(type), port_(port), sequence_(sequence) {}
+    bool expects(const nlmsghdr& message) override {
+        return !ended_ && message.nlmsg_seq == sequence_ && message.nlmsg_pid == port_;
+    }
+    [[nodiscard]] bool ended() const { return ended_; }
+
+protected:
+    std::uint16_t type_;  ///< of the question
+    bool ended_ = false;
+
+private:
+    std::uint32_t port_;
+    std::uint32_t sequence_;
+};
+
+class DumpListener final : public AnswerListener {
+public:
+    DumpListener(std::uint32_t port, std::uint32_t sequence, std::uint16_t type, const NetlinkVisitor& visit)
+        : AnswerListener(port, sequence, type), visit_(visit) {}
+    void onMessage(const nlmsghdr& message) override { visit_(message); }
+    void onVerdict(const nlmsghdr& message) override { end(readError(message, type_)); }
+    void onDone(const nlmsghdr& message) override { end(readDone(message, type_)); }
+    void onInterrupted() override { interrupted_ = true; }
+
+    Status result() {
+        if (!status_) return std::move(status_).error();
+        if (interrupted_) return Error::fromErrno("netlink dump " + std::to_string(type_), EINTR);
+        return {};
+    }
+
+private:
+    void end(Status status) {
+        ended_ = true;
+        status_ = std::move(status);
+    }
+
+    const NetlinkVisitor& visit_;
+    bool interrupted_ = false;
+    Status status_;
+};
+
+/// The first message is the answer, whatever it is.
+class QueryListener final : public AnswerListener {
+public:
+    using AnswerListener::AnswerListener;
+    void onMessage(const nlmsghdr& message) override { take(message); }
+    void onDone(const nlmsghdr& message) override { take(message); }
+    void onVerdict(const nlmsghdr& message) override {
+        if (auto verdict = readError(message, type_); !verdict) {
+            ended_ = true;
+            answer_ = std::move(verdict).error();
+        } else {
+            take(message);
+        }
+    }
+
+    Result<Bytes> result() { return std::move(answer_); }
+
+private:
+    void take(const nlmsghdr& message) {
+        ended_ = true;
+        const auto* begin = reinterpret_cast<const std::uint8_t*>(&message);
+        answer_ = Bytes(begin, begin + message.nlmsg_len);
+    }
+
+    Result<Bytes> answer_ = Bytes{};
 };
 
 class RealNetlink final : public Netlink {
 public:
     Status dump(const NetlinkRequest& request, const NetlinkVisitor& visit) override {
-        FASTLET_TRY(socket, ask(request, NLM_F_DUMP));
-        DumpProgress progress;
-        // Read to the end whatever happens: the kernel refuses a new dump while one is running on the same socket.
-        while (!progress.done) {
-            auto datagram = receive(request.protocol, *socket);
-            if (!datagram) return std::move(datagram).error();
-            if (datagram->truncated) progress.status = Error::make("netlink: an object larger than the buffer", {}, EMSGSIZE);
-            forEachMessage(datagram->bytes, [&](const nlmsghdr& message) {
-                if (isAnswer(message, *socket)) take(message, request, visit, progress);
-            });
-        }
-        if (!progress.status) return std::move(progress.status).error();
-        if (progress.interrupted) return Error::fromErrno("netlink dump " + std::to_string(request.type), EINTR);
-        return {};
+        FASTLET_TRY(socket, socketOf(request.protocol));
+        FASTLET_TRY(sequence, socket->send(request, NLM_F_DUMP));
+        DumpListener listener(socket->port(), sequence, request.type, visit);
+        FASTLET_CHECK(listen(request.protocol, *socket, listener));
+        return listener.result();
     }
 
     Result<Bytes> query(const NetlinkRequest& request) override {
-        FASTLET_TRY(socket, ask(request, 0));
-        std::optional<Result<Bytes>> answer;
-        while (!answer) {
-            auto datagram = receive(request.protocol, *socket);
-            if (!datagram) return std::move(datagram).error();
-            if (datagram->truncated) return Error::make("netlink: an answer larger than the buffer", {}, EMSGSIZE);
-            forEachMessage(datagram->bytes, [&](const nlmsghdr& message) {
-                if (!answer && isAnswer(message, *socket)) answer = wholeAnswer(message, request.type);
-            });
-        }
-        return *std::move(answer);
+        FASTLET_TRY(socket, socketOf(request.protocol));
+        FASTLET_TRY(sequence, socket->send(request, 0));
+        QueryListener listener(socket->port(), sequence, request.type);
+        FASTLET_CHECK(listen(request.protocol, *socket, listener));
+        return listener.result();
     }
 
     Result<NetlinkSocket*> socketOf(NetlinkProtocol protocol) {
         if (auto found = sockets_.find(protocol); found != sockets_.end()) return &found->second;
-        FASTLET_TRY(socket, NetlinkSocket::open(protocol, 0));
+        FASTLET_TRY(socket, NetlinkSocket::open(protocol));
         // Each is a convenience of newer kernels: error texts, short error messages, strict checking of dump filters.
         socket.setOption(NETLINK_EXT_ACK, 1);
         socket.setOption(NETLINK_CAP_ACK, 1);
@@ -108,56 +152,26 @@ public:
     }
 
 private:
-    Result<NetlinkSocket*> ask(const NetlinkRequest& request, int flags) {
-        FASTLET_TRY(socket, socketOf(request.protocol));
-        nlmsghdr header{};
-        header.nlmsg_len = static_cast<std::uint32_t>(sizeof(header) + request.payload.size());
-        header.nlmsg_type = request.type;
-        header.nlmsg_flags = static_cast<std::uint16_t>(request.flags | flags | NLM_F_REQUEST);
-        header.nlmsg_seq = ++sequence_;
-        header.nlmsg_pid = socket->port();
-        const auto* begin = reinterpret_cast<const std::uint8_t*>(&header);
-        Bytes message(begin, begin + sizeof(header));
-        message.insert(message.end(), request.payload.begin(), request.payload.end());
-        FASTLET_CHECK(socket->send(message));
-        return socket;
-    }
-
-    /// A socket that failed to deliver may hold half an answer: it is not used again.
-    Result<NetlinkDatagram> receive(NetlinkProtocol protocol, NetlinkSocket& socket) {
-        auto datagram = socket.receive();
-        if (datagram) return datagram;
-        sockets_.erase(protocol);
-        auto error = std::move(datagram).error();
-        if (error.code == EAGAIN) return Error::fromErrno("netlink answer", ETIMEDOUT);
-        return error;
-    }
-
-    bool isAnswer(const nlmsghdr& message, const NetlinkSocket& socket) const {
-        return message.nlmsg_seq == sequence_ && message.nlmsg_pid == socket.port();
-    }
-
-    static void take(const nlmsghdr& message, const NetlinkRequest& request, const NetlinkVisitor& visit,
-                     DumpProgress& progress) {
-        if (progress.done) return;
-        if (message.nlmsg_flags & NLM_F_DUMP_INTR) progress.interrupted = true;
-        if (message.nlmsg_type == NLMSG_ERROR || message.nlmsg_type == NLMSG_DONE) {
-            progress.done = true;
-            auto verdict = message.nlmsg_type == NLMSG_ERROR ? readError(message, request.type) : readDone(message, request.type);
-            if (progress.status) progress.status = std::move(verdict);
-        } else if (message.nlmsg_type >= NLMSG_MIN_TYPE && progress.status) {
-            visit(message);
+    /// Until the end, whatever happens: the kernel refuses a new dump while one is running on the same socket. A socket that
+    /// could not be read to the end may hold half an answer: it is not used again.
+    Status listen(NetlinkProtocol protocol, NetlinkSocket& socket, AnswerListener& listener) {
+        try {
+            while (!listener.ended()) {
+                auto heard = socket.receive(listener);
+                if (heard) continue;
+                sockets_.erase(protocol);
+                auto error = std::move(heard).error();
+                if (error.code == EAGAIN) return Error::fromErrno("netlink answer", ETIMEDOUT);
+                return error;
+            }
+        } catch (...) {
+            sockets_.erase(protocol);
+            throw;
         }
-    }
-
-    static Result<Bytes> wholeAnswer(const nlmsghdr& message, std::uint16_t type) {
-        if (message.nlmsg_type == NLMSG_ERROR) FASTLET_CHECK(readError(message, type));
-        const auto* begin = reinterpret_cast<const std::uint8_t*>(&message);
-        return Bytes(begin, begin + message.nlmsg_len);
+        return {};
     }
 
     std::map<NetlinkProtocol, NetlinkSocket> sockets_;
-    std::uint32_t sequence_ = 0;
 };
 
 class RealNetlinkEvents final : public NetlinkEvents {
@@ -166,30 +180,29 @@ public:
     [[nodiscard]] int fd() const override { return socket_.fd(); }
 
     Result<Drained> drain(const NetlinkVisitor& visit) override {
-        Drained drained;
+        EventListener listener(visit);
         for (int i = 0; i < kDatagramsPerDrain; ++i) {
-            auto datagram = socket_.receive();
-            if (datagram) {
-                look(*datagram, visit, drained);
-                continue;
-            }
-            const int code = datagram.error().code;
+            auto heard = socket_.receive(listener);
+            if (heard) continue;
+            const int code = heard.error().code;
             if (code == EAGAIN) break;
-            if (code != ENOBUFS) return std::move(datagram).error();
-            drained.overflow = true;
+            if (code != ENOBUFS) return std::move(heard).error();
+            listener.drained.overflow = true;
         }
-        return drained;
+        return listener.drained;
     }
 
 private:
-    static void look(const NetlinkDatagram& datagram, const NetlinkVisitor& visit, Drained& drained) {
-        const bool whole = forEachMessage(datagram.bytes, [&](const nlmsghdr& message) {
+    struct EventListener final : NetlinkListener {
+        explicit EventListener(const NetlinkVisitor& visitor) : visit(visitor) {}
+        bool expects(const nlmsghdr&) override { return true; }
+        void onMessage(const nlmsghdr& message) override {
             ++drained.messages;
             visit(message);
-        });
-        // A message that cannot be read is a lost one.
-        if (!whole || datagram.truncated) drained.overflow = true;
-    }
+        }
+        const NetlinkVisitor& visit;
+        Drained drained;
+    };
 
     NetlinkSocket socket_;
 };
@@ -205,7 +218,8 @@ Result<std::unique_ptr<Netlink>> openNetlink() {
 
 Result<std::unique_ptr<NetlinkEvents>> openNetlinkEvents(NetlinkProtocol protocol, std::span<const int> groups,
                                                          int receiveBufferBytes) {
-    FASTLET_TRY(socket, NetlinkSocket::open(protocol, SOCK_NONBLOCK));
+    FASTLET_TRY(socket, NetlinkSocket::open(protocol));
+    FASTLET_CHECK(socket.setNonBlocking());
     socket.setReceiveBuffer(receiveBufferBytes);
     for (const int group : groups) FASTLET_CHECK(socket.joinGroup(group));
     return std::unique_ptr<NetlinkEvents>(std::make_unique<RealNetlinkEvents>(std::move(socket)));

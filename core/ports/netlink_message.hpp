@@ -46,29 +46,16 @@ struct NetlinkAttribute {
 /// Walks through a run of attributes: while (reader.next(attribute)) ...; afterwards malformed() says whether it ended early.
 class NetlinkAttributeReader {
 public:
-    explicit NetlinkAttributeReader(ByteView bytes) : rest_(bytes) {}
+    explicit NetlinkAttributeReader(ByteView bytes)
+        : at_(reinterpret_cast<const nlattr*>(bytes.data())), left_(static_cast<int>(bytes.size())) {}
 
-    bool next(NetlinkAttribute& attribute) {
-        if (rest_.size() < NLA_HDRLEN) {
-            malformed_ = malformed_ || !rest_.empty();
-            return false;
-        }
-        const auto header = readStruct<nlattr>(rest_);
-        if (header.nla_len < NLA_HDRLEN || header.nla_len > rest_.size()) {
-            malformed_ = true;
-            return false;
-        }
-        attribute.type = header.nla_type & NLA_TYPE_MASK;
-        attribute.value = rest_.subspan(NLA_HDRLEN, header.nla_len - NLA_HDRLEN);
-        rest_ = rest_.subspan(std::min<std::size_t>(NLA_ALIGN(header.nla_len), rest_.size()));
-        return true;
-    }
-
-    [[nodiscard]] bool malformed() const { return malformed_; }
+    bool next(NetlinkAttribute& attribute);
+    /// After next() has returned false.
+    [[nodiscard]] bool malformed() const { return left_ > 0; }
 
 private:
-    ByteView rest_;
-    bool malformed_ = false;
+    const nlattr* at_;
+    int left_;  ///< bytes; below 0 after a last attribute without its padding
 };
 
 /// What follows the nlmsghdr.

@@ -1,49 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-// One AF_NETLINK socket of one protocol, and the datagrams that come out of it.
+// One libnl socket of one protocol. libnl walks through the datagrams; what it finds goes to a listener.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 
-#include "core/fd.hpp"
 #include "core/ports/netlink.hpp"
 #include "core/ports/netlink_message.hpp"
 
+struct nl_sock;
+
 namespace fastlet {
 
-/// One datagram. `truncated`: it was larger than the buffer, and `bytes` is only its beginning.
-struct NetlinkDatagram {
-    ByteView bytes;
-    bool truncated = false;
+/// What a socket hears from the kernel. Messages live only during the call. What a listener throws comes out of receive().
+class NetlinkListener {
+public:
+    virtual ~NetlinkListener() = default;
+    /// False: the message is for somebody else and goes nowhere.
+    virtual bool expects(const nlmsghdr& message) = 0;
+    virtual void onMessage(const nlmsghdr& message) = 0;
+    /// NLMSG_ERROR, also with code 0: an acknowledgement.
+    virtual void onVerdict(const nlmsghdr& message) { (void)message; }
+    /// NLMSG_DONE.
+    virtual void onDone(const nlmsghdr& message) { (void)message; }
+    /// NLM_F_DUMP_INTR: what has been told is of different moments.
+    virtual void onInterrupted() {}
 };
 
 class NetlinkSocket {
 public:
-    /// A bound socket in the network namespace of the calling thread. `socketFlags`: SOCK_NONBLOCK or 0.
-    [[nodiscard]] static Result<NetlinkSocket> open(NetlinkProtocol protocol, int socketFlags);
+    /// A bound socket in the network namespace of the calling thread.
+    [[nodiscard]] static Result<NetlinkSocket> open(NetlinkProtocol protocol);
 
-    [[nodiscard]] int fd() const { return fd_.get(); }
-    [[nodiscard]] std::uint32_t port() const { return port_; }
-    /// False: this kernel does not know the option.
+    [[nodiscard]] int fd() const;
+    [[nodiscard]] std::uint32_t port() const;
+    /// SOL_NETLINK. False: this kernel does not know the option.
     bool setOption(int option, int value);
     Status joinGroup(int group);
+    Status setNonBlocking();
     void setReceiveBuffer(int bytes);
     void setReceiveTimeout(int seconds);
 
-    Status send(ByteView message);
-    /// The next datagram from the kernel; it lives until the next call. Error codes: EAGAIN, ENOBUFS, ...
-    Result<NetlinkDatagram> receive();
+    /// Returns the sequence number that the answers will carry. NLM_F_REQUEST is added.
+    Result<std::uint32_t> send(const NetlinkRequest& request, int flags);
+    /// The next datagram, and those that belong to it, up to the end of a dump. Error codes: EAGAIN (nothing there, or the
+    /// receive timeout), ENOBUFS (messages were lost), ...
+    Status receive(NetlinkListener& listener);
 
 private:
-    explicit NetlinkSocket(Fd fd);
+    struct Free {
+        void operator()(nl_sock* socket) const;
+    };
+    explicit NetlinkSocket(nl_sock* socket) : socket_(socket) {}
 
-    Fd fd_;
-    std::uint32_t port_ = 0;
-    std::unique_ptr<std::uint8_t[]> buffer_;
+    std::unique_ptr<nl_sock, Free> socket_;
 };
-
-/// Calls `visit` for each whole message; false: what follows the last one is not a message.
-bool forEachMessage(ByteView datagram, const std::function<void(const nlmsghdr&)>& visit);
 
 }  // namespace fastlet

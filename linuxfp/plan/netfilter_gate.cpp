@@ -41,6 +41,11 @@ constexpr std::array kKnownHooks = {
     KnownHook{"ila_nf_input", "ila", "ILA translation"},
 };
 
+// AppArmor's hook (security/apparmor/lsm.c) accepts whatever belongs to no socket, and no forwarded packet does: ip_rcv() orphans
+// it, and ip_forward() and ip6_forward() drop one that has a socket. It is there in every network namespace of a stock Debian or
+// Ubuntu kernel.
+bool leavesForwardedPacketsAlone(const NetfilterHook& hook) { return hook.function == "apparmor_ip_postroute"; }
+
 bool isNftFilterHook(const std::string& function) {
     return function == "nft_do_chain_ipv4" || function == "nft_do_chain_ipv6" || function == "nft_do_chain_inet";
 }
@@ -94,7 +99,7 @@ Reasons netfilterGate(Family family, const NetState& state) {
         for (const auto& hook : state.vitals.hooks[index][point]) {
             if (isNftFilterHook(hook.function))
                 ++nftHooks;
-            else if (!(hook.legacyTable && hook.legacyEmpty))
+            else if (!(hook.legacyTable && hook.legacyEmpty) && !leavesForwardedPacketsAlone(hook))
                 addOnce(reasons, nameHook(hook, kPointNames[point]));
         }
         checkChains(family, state, kPointNames[point], nftHooks, reasons);

@@ -10,7 +10,10 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
+#include <stdexcept>
 
+#include "core/fd.hpp"
 #include "core/ports/generic_family.hpp"
 #include "core/ports/netlink_message.hpp"
 
@@ -88,6 +91,38 @@ TEST_F(NetlinkTest, GenericFamiliesHaveNumbersOrAreMissing) {
     const auto missing = findGenericFamily(*netlink_, "no-such-family");
     ASSERT_FALSE(missing);
     EXPECT_EQ(missing.error().code, ENOENT);
+}
+
+TEST_F(NetlinkTest, AVisitorThatThrowsDoesNotSpoilTheNextQuestion) {
+    EXPECT_THROW((void)netlink_->dump(linkRequest(0), [](const nlmsghdr&) { throw std::runtime_error("enough"); }),
+                 std::runtime_error);
+    int links = 0;
+    ASSERT_TRUE(netlink_->dump(linkRequest(0), [&](const nlmsghdr&) { ++links; }));
+    EXPECT_GE(links, 1);
+}
+
+TEST_F(NetlinkTest, OnlyTheKernelIsBelieved) {
+    const std::array groups{static_cast<int>(RTNLGRP_LINK)};
+    const auto events = openNetlinkEvents(NetlinkProtocol::route, groups, 65536);
+    ASSERT_TRUE(events) << events.error().message;
+    sockaddr_nl address{};
+    socklen_t length = sizeof(address);
+    ASSERT_EQ(::getsockname((*events)->fd(), reinterpret_cast<sockaddr*>(&address), &length), 0);
+    address.nl_groups = 0;
+    ifinfomsg link{};
+    nlmsghdr header{};
+    header.nlmsg_len = NLMSG_LENGTH(sizeof(link));
+    header.nlmsg_type = RTM_NEWLINK;
+    std::array<std::uint8_t, NLMSG_LENGTH(sizeof(ifinfomsg))> forged{};
+    std::memcpy(forged.data(), &header, sizeof(header));
+    const Fd other(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+    ASSERT_EQ(::sendto(other.get(), forged.data(), forged.size(), 0, reinterpret_cast<sockaddr*>(&address), length),
+              static_cast<ssize_t>(forged.size()));
+    int seen = 0;
+    const auto drained = (*events)->drain([&](const nlmsghdr&) { ++seen; });
+    ASSERT_TRUE(drained) << drained.error().message;
+    EXPECT_EQ(seen, 0);
+    EXPECT_FALSE(drained->overflow);
 }
 
 TEST_F(NetlinkTest, AGroupThatDoesNotExistIsAnError) {

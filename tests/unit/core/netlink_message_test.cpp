@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "core/ports/netlink_socket.hpp"
-
 namespace fastlet {
 namespace {
 
@@ -56,32 +54,6 @@ TEST(NetlinkAttribute, TooShortANumberIsZeroAndTextNeedsNoEnd) {
     EXPECT_EQ(attribute.u32(), 0u);
     EXPECT_EQ(attribute.text(), "ab");
     EXPECT_EQ(NetlinkAttribute{}.text(), "");
-}
-
-Bytes messages(std::initializer_list<std::uint32_t> lengths, std::size_t total) {
-    Bytes bytes(total);
-    std::size_t offset = 0;
-    for (const auto length : lengths) {
-        nlmsghdr header{};
-        header.nlmsg_len = length;
-        std::memcpy(bytes.data() + offset, &header, sizeof(header));
-        offset += NLMSG_ALIGN(length);
-    }
-    return bytes;
-}
-
-TEST(ForEachMessage, StopsAtTheFirstThatIsNotWhole) {
-    int count = 0;
-    const auto visit = [&](const nlmsghdr&) { ++count; };
-    EXPECT_TRUE(forEachMessage(messages({16, 20, 16}, 52), visit));
-    EXPECT_EQ(count, 3);
-    EXPECT_FALSE(forEachMessage(messages({16, 200}, 32), visit));
-    EXPECT_EQ(count, 4);
-    EXPECT_FALSE(forEachMessage(messages({16, 4}, 32), visit));
-    EXPECT_EQ(count, 5);
-    EXPECT_FALSE(forEachMessage(Bytes(7), visit));
-    EXPECT_TRUE(forEachMessage({}, visit));
-    EXPECT_EQ(count, 5);
 }
 
 }  // namespace

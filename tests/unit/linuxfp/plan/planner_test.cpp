@@ -195,6 +195,15 @@ TEST(Planner, EmptyChainsThatAcceptChangeNothing) {
     EXPECT_EQ(planned(state).accelerates, (Families{"ipv4-forward", "ipv6-forward"}));
 }
 
+TEST(Planner, AppArmorsHookLeavesForwardedPacketsAlone) {
+    auto state = fake::router();
+    for (auto& family : state.vitals.hooks)
+        family[static_cast<std::size_t>(HookPoint::postrouting)] = {hook("apparmor_ip_postroute")};
+    EXPECT_EQ(planned(state).accelerates, (Families{"ipv4-forward", "ipv6-forward"}));
+    state.vitals.hooks[0][kForward] = {hook("apparmor_something_new")};
+    EXPECT_EQ(planned(state).accelerates, (Families{"ipv6-forward"}));
+}
+
 TEST(Planner, UserWishes) {
     PlannerConfig config;
     config.interfaces = {"out*"};
