@@ -123,7 +123,7 @@ Result<std::unique_ptr<EventLoop>> EventLoop::create() {
     return std::unique_ptr<EventLoop>(new EventLoop(std::move(state)));
 }
 
-Status EventLoop::watchReadable(int fd, Handler handler) {
+Status EventLoop::watchReadable(int fd, Handler handler, Priority priority) {
     if (state_->descriptors.contains(fd)) return Error::fromErrno(fmt::format("cannot watch descriptor {} twice", fd), EEXIST);
     auto descriptor = std::make_unique<State::Descriptor>();
     descriptor->owner = state_.get();
@@ -133,6 +133,7 @@ Status EventLoop::watchReadable(int fd, Handler handler) {
         fd < 0 ? -EBADF : sd_event_add_io(state_->event.get(), &source, fd, EPOLLIN, State::onDescriptor, descriptor.get());
     if (r < 0) return Error::fromErrno(fmt::format("cannot watch descriptor {}", fd), -r);
     descriptor->source.reset(source);
+    if (priority == Priority::background) sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IDLE);
     state_->descriptors.emplace(fd, std::move(descriptor));
     return {};
 }

@@ -14,6 +14,8 @@ namespace fastlet {
 class EventLoop {
 public:
     using Handler = std::function<void()>;
+    /// Background work waits until nobody else has anything: a question is answered before the next piece of it.
+    enum class Priority { normal, background };
 
     [[nodiscard]] static Result<std::unique_ptr<EventLoop>> create();
     EventLoop(const EventLoop&) = delete;
@@ -22,7 +24,7 @@ public:
 
     /// `handler` whenever `fd` is readable (or hung up); one registration per fd. The fd stays the caller's; unwatch before
     /// closing.
-    Status watchReadable(int fd, Handler handler);
+    Status watchReadable(int fd, Handler handler, Priority priority = Priority::normal);
     /// For an fd that is watched: its readable handler pauses until the fd takes bytes again (or is hung up); then `handler`,
     /// once, and reading goes on.
     Status onceWritable(int fd, Handler handler);

@@ -69,7 +69,7 @@ void Controller::cycle() {
         return;
     }
     state_ = std::move(next);
-    replan(pending.stamp, redo_ || (pending.categories & kLinks));
+    replan(pending.stamp, redo_ || unfinished_ || (pending.categories & kLinks));
 }
 
 void Controller::everySecond() {
@@ -137,6 +137,7 @@ Status Controller::deploy(FastPathPlan& plan, bool changed) {
     for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
         FASTLET_TRY(outcome, ports_.deployer->apply(plan));
         attached_ = outcome.attached;
+        unfinished_ = outcome.pending;
         if (outcome.refusals.empty()) return {};
         remember(outcome.refusals);
         plan = makePlan(state_, config_, refusals_);

@@ -42,6 +42,8 @@ public:
     Result<Explanation> explain(const PacketQuery& query) override;
     Status setEnabled(const std::optional<std::string>& interface, bool enabled) override;
 
+    /// Interfaces are waiting for their program: call cycle() again, soon.
+    [[nodiscard]] bool unfinished() const { return unfinished_; }
     [[nodiscard]] const NetState& state() const { return state_; }
 
 private:
@@ -71,6 +73,7 @@ private:
     std::uint64_t stamp_ = 0;  ///< of the newest event that the applied plan has seen
     std::uint64_t secondsSinceRouteDump_ = 0;
     bool ready_ = false;
+    bool unfinished_ = false;
     bool redo_ = false;  ///< the last deployment failed: the kernel is not as plan_ says
     std::string lastComplaint_;
 };

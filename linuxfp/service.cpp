@@ -110,9 +110,13 @@ public:
         FASTLET_TRY(sentinel, Sentinel::start(*watch_));
         sentinel_ = std::move(sentinel);
         controller_->cycle();
-        FASTLET_CHECK(loop_.watchReadable(sentinel_->wakeFd(), [this] { wake(); }));
+        goOn();
+        FASTLET_CHECK(loop_.watchReadable(
+            sentinel_->wakeFd(), [this] { wake(); }, EventLoop::Priority::background));
         return loop_.every(std::chrono::seconds(1), [this] {
-            if (sentinel_) controller_->everySecond();
+            if (!sentinel_) return;
+            controller_->everySecond();
+            goOn();
         });
     }
 
@@ -175,6 +179,12 @@ private:
     void wake() {
         sentinel_->acknowledge();
         controller_->cycle();
+        goOn();
+    }
+
+    // By way of the event loop: whoever else has a question is answered in between.
+    void goOn() {
+        if (controller_->unfinished()) sentinel_->wakeMainLoop();
     }
 
     EventLoop& loop_;

@@ -83,11 +83,13 @@ void Sentinel::acknowledge() {
         log::report(log::Level::error, Error::fromErrno("eventfd", errno));
 }
 
+void Sentinel::wakeMainLoop() { signalFd(wake_.get()); }
+
 void Sentinel::run() {
     ::pthread_setname_np(::pthread_self(), "fl-sentinel");
     askForRealtime();
     for (bool notified = true;;) {
-        if (watch_.step(monotonicMilliseconds(), notified)) signalFd(wake_.get());
+        if (watch_.step(monotonicMilliseconds(), notified)) wakeMainLoop();
         looks_.fetch_add(1);
         if (notified) std::this_thread::sleep_for(kRest);
         std::vector<pollfd> fds{{stop_.get(), POLLIN, 0}};

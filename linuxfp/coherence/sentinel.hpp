@@ -25,6 +25,8 @@ public:
     /// Readable when there is something to do for the main loop; acknowledge() before doing it.
     [[nodiscard]] int wakeFd() const { return wake_.get(); }
     void acknowledge();
+    /// Makes wakeFd() readable: the main loop has more to do than it did in one go.
+    void wakeMainLoop();
     /// Looks taken so far: it grows as long as the thread is alive.
     [[nodiscard]] std::uint64_t looks() const { return looks_.load(); }
 

@@ -5,8 +5,12 @@
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
 #include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+
+#include <cerrno>
 
 #include "core/fd.hpp"
+#include "core/ports/netlink_message.hpp"
 #include "linuxfp/deploy/program_store.hpp"
 #include "linuxfp/introspect/hook_inspector.hpp"
 
@@ -36,20 +40,42 @@ Status replace(std::uint32_t ifindex, std::uint32_t expectedId, int newFd) {
     return {};
 }
 
+struct ProgramIds {
+    std::uint32_t native = 0;
+    std::uint32_t other = 0;  // generic or offloaded
+};
+
+// libbpf would dump all links to find this one.
+ProgramIds programIds(const Bytes& message) {
+    ProgramIds ids;
+    if (message.size() < NLMSG_HDRLEN + sizeof(ifinfomsg)) return ids;
+    NetlinkAttributeReader reader(ByteView(message).subspan(NLMSG_HDRLEN + NLMSG_ALIGN(sizeof(ifinfomsg))));
+    for (NetlinkAttribute attribute; reader.next(attribute);) {
+        if (attribute.type != IFLA_XDP) continue;
+        NetlinkAttributeReader programs(attribute.value);
+        for (NetlinkAttribute one; programs.next(one);) {
+            if (one.type == IFLA_XDP_DRV_PROG_ID) ids.native = one.u32();
+            if (one.type == IFLA_XDP_SKB_PROG_ID || one.type == IFLA_XDP_HW_PROG_ID) ids.other |= one.u32();
+        }
+    }
+    return ids;
+}
+
 }  // namespace
 
 Result<XdpOccupant> xdpOccupant(std::uint32_t ifindex) {
-    const LibbpfMessages silence;
-    LIBBPF_OPTS(bpf_xdp_query_opts, query);
-    if (const int rc = bpf_xdp_query(static_cast<int>(ifindex), 0, &query)) {
-        if (rc == -ENODEV || rc == -ENXIO) return XdpOccupant{};
-        return Error::fromErrno(fmt::format("cannot ask for the XDP program of interface {}", ifindex), -rc);
-    }
+    FASTLET_TRY(netlink, openNetlink());
+    ifinfomsg header{};
+    header.ifi_index = static_cast<int>(ifindex);
+    const auto link = netlink->query({NetlinkProtocol::route, RTM_GETLINK, 0, NetlinkWriter(header).bytes()});
+    if (!link && (link.error().code == ENODEV || link.error().code == ENXIO)) return XdpOccupant{};
+    if (!link) return Error(link.error()).withContext(fmt::format("cannot ask for the XDP program of interface {}", ifindex));
+    const ProgramIds ids = programIds(*link);
     XdpOccupant occupant;
-    occupant.other = query.skb_prog_id || query.hw_prog_id;
-    if (!query.drv_prog_id) return occupant;
-    auto program = realHookInspector()->program(query.drv_prog_id);
-    occupant.native = program ? *program : AttachedProgram{query.drv_prog_id, "unknown", false};
+    occupant.other = ids.other != 0;
+    if (!ids.native) return occupant;
+    auto program = realHookInspector()->program(ids.native);
+    occupant.native = program ? *program : AttachedProgram{ids.native, "unknown", false};
     return occupant;
 }
 

@@ -2,6 +2,7 @@
 #include "core/event_loop.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -150,6 +151,25 @@ TEST(EventLoop, TimerRepeats) {
     EXPECT_TRUE(loop->run().ok());
     EXPECT_EQ(calls, 3);
     EXPECT_GE(std::chrono::steady_clock::now() - start, milliseconds(29));
+}
+
+TEST(EventLoop, BackgroundWorkComesLast) {
+    auto loop = *EventLoop::create();
+    const Fd background(::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
+    const Fd question(::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
+    int questions = 0;
+    ASSERT_TRUE(loop->watchReadable(
+        background.get(),
+        [&] {
+            EXPECT_EQ(questions, 3);
+            loop->stop();
+        },
+        EventLoop::Priority::background));
+    ASSERT_TRUE(loop->watchReadable(question.get(), [&] {
+        if (++questions == 3) loop->unwatch(question.get());
+    }));
+    ASSERT_TRUE(loop->run());
+    EXPECT_EQ(questions, 3);
 }
 
 TEST(EventLoop, AHandlerThatThrowsEndsTheLoopWithAnError) {

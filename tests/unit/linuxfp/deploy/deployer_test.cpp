@@ -78,6 +78,39 @@ TEST_F(DeployerTest, SwapsHooksWithoutAGap) {
     EXPECT_FALSE(ledger_.has("tc", 2));
 }
 
+TEST_F(DeployerTest, ManyInterfacesGetTheirProgramsInSeveralCalls) {
+    for (std::uint32_t ifindex = 4; ifindex < 32; ++ifindex) {
+        state_.links[ifindex] = state_.links[2];
+        state_.links[ifindex].ifindex = ifindex;
+        state_.links[ifindex].name = "more" + std::to_string(ifindex);
+        state_.conf4[static_cast<int>(ifindex)] = state_.conf4[2];
+        state_.conf6[static_cast<int>(ifindex)] = state_.conf6[2];
+    }
+    const auto all = plan();
+    auto outcome = apply(all);
+    EXPECT_TRUE(outcome.pending);
+    EXPECT_EQ(outcome.attached.size(), 12U);
+    EXPECT_EQ(port(31).flags & FL_PORT_INGRESS, 0U) << "no program of this plan is there yet";
+    EXPECT_NE(port(31).flags & FL_PORT_EGRESS_TC, 0U);
+    EXPECT_TRUE(apply(all).pending);
+    outcome = apply(all);
+    EXPECT_FALSE(outcome.pending);
+    EXPECT_EQ(outcome.attached.size(), 30U);
+    EXPECT_NE(port(31).flags & FL_PORT_INGRESS, 0U);
+    EXPECT_EQ(kernel_.tc.size(), 30U);
+    // Another hook: those that wait keep their program, which must not act any more.
+    PlannerConfig config;
+    config.virtualHook = Hook::xdp;
+    outcome = apply(plan(config));
+    EXPECT_TRUE(outcome.pending);
+    EXPECT_TRUE(kernel_.tc.contains(31));
+    EXPECT_EQ(port(31).flags & FL_PORT_INGRESS, 0U);
+    apply(plan(config));
+    apply(plan(config));
+    EXPECT_EQ(kernel_.xdp.size(), 30U);
+    EXPECT_TRUE(kernel_.tc.empty());
+}
+
 TEST_F(DeployerTest, RefusalOfOneInterfaceDoesNotHinderTheOthers) {
     refuse("attach tc 2", EOPNOTSUPP);
     const auto outcome = apply(plan());

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is not modelled is left to Linux, and named; taken away again, the fast path is back. One row each."""
+import os
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from lab import Lab, wait_until  # noqa: E402
+
+BOTH = {"ipv4-forward", "ipv6-forward"}
+V4 = {"ipv4-forward"}
+V6 = {"ipv6-forward"}
+CT = "iptables -A FORWARD -m conntrack --ctstate INVALID -j DROP"
+INGRESS = "add table netdev d; add chain netdev d c { type filter hook ingress device in0 priority 0; }; add rule netdev d c counter"
+BPF = 'bpf da bytecode "1,6 0 0 0,"'
+# what is configured in the router, what takes it away, the reason's code, what in0 still accelerates
+ROWS = [
+    ("ip link add br0 type bridge; ip link set in0 master br0", "ip link del br0", "bridge-port", set()),
+    ("ip link set in0 down", "ip link set in0 up", "down", set()),
+    ("ip rule add fwmark 7 table 100", "ip rule del fwmark 7 table 100", "policy-rule", V6),
+    ("ip rule add ipproto udp dport 9 table 100", "ip rule del ipproto udp dport 9 table 100", "policy-rule", V6),
+    ("ip -6 rule add fwmark 7 table 100", "ip -6 rule del fwmark 7 table 100", "policy-rule", V4),
+    ("ip route add 10.9.0.0/24 via 10.0.2.2 realm 5", "ip route del 10.9.0.0/24", "realms", V6),
+    ("sysctl -qw net.ipv4.ip_forward_use_pmtu=1", "sysctl -qw net.ipv4.ip_forward_use_pmtu=0", "forward-use-pmtu", V6),
+    ("sysctl -qw net.ipv4.fib_multipath_hash_policy=2; ip route add 10.9.0.0/24 nexthop via 10.0.2.2 nexthop via 10.0.2.3",
+     "ip route del 10.9.0.0/24; sysctl -qw net.ipv4.fib_multipath_hash_policy=0", "multipath-hash-policy", V6),
+    ("sysctl -qw net.ipv6.conf.in0.proxy_ndp=1", "sysctl -qw net.ipv6.conf.in0.proxy_ndp=0", "proxy-ndp", V4),
+    ("sysctl -qw net.ipv4.conf.in0.forwarding=0", "sysctl -qw net.ipv4.conf.in0.forwarding=1", "forwarding-off", V6),
+    ("sysctl -qw net.ipv6.conf.all.forwarding=0", "sysctl -qw net.ipv6.conf.all.forwarding=1", "forwarding-off", V4),
+    ("ip xfrm policy add dir fwd src 10.50.0.0/24 dst 10.51.0.0/24 action block", "ip xfrm policy flush", "xfrm", set()),
+    (CT, "iptables -F FORWARD; iptables -X", "conntrack", V6),
+    (CT, "iptables -F FORWARD; iptables -X", "nft-rules", V6),
+    ("ip6tables -A FORWARD -p udp -j ACCEPT", "ip6tables -F FORWARD", "nft-rules", V4),
+    ("iptables -P FORWARD DROP", "iptables -P FORWARD ACCEPT", "nft-policy", V6),
+    ("iptables -t nat -A POSTROUTING -j MASQUERADE", "iptables -t nat -F; nft delete table ip nat", "nat", V6),
+    ("iptables-legacy -A FORWARD -p udp -j ACCEPT", "iptables-legacy -F FORWARD", "iptables-legacy", V6),
+    ("iptables-legacy -t mangle -A PREROUTING -j TTL --ttl-set 9", "iptables-legacy -t mangle -F", "iptables-legacy", V6),
+    (f"nft '{INGRESS}'", "nft delete table netdev d", "nft-ingress", set()),
+    (f"tc qdisc add dev in0 clsact; tc filter add dev in0 ingress {BPF}", "tc qdisc del dev in0 clsact", "tc-ingress", set()),
+]
+
+
+class Reasons(unittest.TestCase):
+    def setUp(self):
+        self.lab = Lab()
+        self.addCleanup(self.lab.close)
+        self.lab.start()
+
+    def run_in_router(self, commands):
+        for command in commands.split("; " if "'" not in commands else "\n"):
+            self.lab.router(command)
+
+    def state(self):
+        one = self.lab.interface("in0")
+        return one["accelerates"], one["reasons"]
+
+    def is_now(self, accelerates, code=None):
+        now, reasons = self.state()
+        return set(now) == accelerates and (code is None or any(reason.startswith(f"{code}: ") for reason in reasons))
+
+    def test_every_row(self):
+        wait_until(lambda: self.is_now(BOTH), what=f"all is fast at first: {self.state()}")
+        for do, undo, code, left in ROWS:
+            with self.subTest(do):
+                self.run_in_router(do)
+                wait_until(lambda: self.is_now(left, code), seconds=3, what=f"{code} after `{do}`; it says {self.state()}")
+                self.run_in_router(undo)
+                wait_until(lambda: self.is_now(BOTH), seconds=5, what=f"fast again after `{undo}`; it says {self.state()}")
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0:
+        print("needs root: network namespaces")
+        sys.exit(77)
+    unittest.main()
