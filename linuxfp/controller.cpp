@@ -16,6 +16,8 @@ namespace {
 
 // Signs of routes that have gone are dropped at the next full dump; that is the only use of it, so it can wait.
 constexpr std::uint64_t kRouteDumpSeconds = 60;
+constexpr std::uint64_t kSmallRouteDumpSeconds = 3;
+constexpr std::uint64_t kSmallRouteTable = 10'000;
 // The kernel may refuse an interface's first hook and then its second.
 constexpr int kMaxAttempts = 4;
 
@@ -75,8 +77,9 @@ void Controller::cycle() {
 void Controller::everySecond() {
     ++secondsSinceRouteDump_;
     const bool signs = hasSigns(state_.routes4) || hasSigns(state_.routes6);
-    if (secondsSinceRouteDump_ >= kRouteDumpSeconds && signs && ports_.watch.routes().events)
-        ports_.book.note({kRoutes, false, 0});
+    const bool small = state_.routes4.count + state_.routes6.count < kSmallRouteTable;
+    const std::uint64_t due = small ? kSmallRouteDumpSeconds : kRouteDumpSeconds;
+    if (secondsSinceRouteDump_ >= due && signs && ports_.watch.routes().events) ports_.book.note({kRoutes, false, 0});
     ports_.book.note({kConf, false, 0});
     cycle();
 }

@@ -37,6 +37,16 @@ bool hasChain(const NetState& state, const Link& link, std::string_view hook) {
     });
 }
 
+// A packet that came by a bridge may have been through br_netfilter, which marks it for its hook at prerouting.
+bool meetsBridgeNetfilter(const Link& link, const NetState& state) {
+    constexpr std::array<std::string_view, 4> kMayComeByABridge = {"bridge", "vlan", "macvlan", "macvtap"};
+    if (std::find(kMayComeByABridge.begin(), kMayComeByABridge.end(), link.kind) == kMayComeByABridge.end()) return false;
+    return std::any_of(std::begin(state.vitals.hooks), std::end(state.vitals.hooks), [](const auto& family) {
+        const auto& hooks = family[static_cast<std::size_t>(HookPoint::prerouting)];
+        return std::any_of(hooks.begin(), hooks.end(), [](const auto& hook) { return hook.function == kBridgeNetfilterHook; });
+    });
+}
+
 Reasons linkGate(const Link& link) {
     if (link.flags & IFF_LOOPBACK) return {{"loopback", "the loopback interface"}};
     if (!(link.flags & IFF_UP)) return {{"down", "the interface is down"}};
@@ -110,6 +120,8 @@ Reasons interfaceGate(const Link& link, const NetState& state, const PlannerConf
         reasons.push_back(
             {"hooks-unread", fmt::format("its filters and programs cannot be listed (errno {})", link.hookUnknown)});
     for (const auto& filter : link.tcIngress) reasons.push_back({"tc-ingress", "somebody else's tc ingress: " + filter});
+    if (meetsBridgeNetfilter(link, state))
+        reasons.push_back({"br-netfilter", "packets that came by a bridge may have been through br_netfilter"});
     if (hasChain(state, link, "ingress")) reasons.push_back({"nft-ingress", "an nftables ingress chain is bound to it"});
     if (hasChain(state, link, "flowtable")) reasons.push_back({"flowtable", "an nftables flowtable is bound to it"});
     return reasons;

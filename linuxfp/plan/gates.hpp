@@ -15,6 +15,9 @@ inline constexpr std::uint64_t kXdpBasic = 1;
 inline constexpr std::uint64_t kXdpRedirect = 2;
 inline constexpr std::uint64_t kXdpNdoXmit = 4;
 
+/// br_netfilter's netfilter hook at prerouting.
+inline constexpr const char* kBridgeNetfilterHook = "ip_sabotage_in";
+
 /// Hardware: no link kind, so a driver of its own. Everything else is made of software.
 [[nodiscard]] bool isHardware(const Link& link);
 

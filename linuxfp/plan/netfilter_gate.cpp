@@ -44,7 +44,11 @@ constexpr std::array kKnownHooks = {
 // AppArmor's hook (security/apparmor/lsm.c) accepts whatever belongs to no socket, and no forwarded packet does: ip_rcv() orphans
 // it, and ip_forward() and ip6_forward() drop one that has a socket. It is there in every network namespace of a stock Debian or
 // Ubuntu kernel.
-bool leavesForwardedPacketsAlone(const NetfilterHook& hook) { return hook.function == "apparmor_ip_postroute"; }
+// br_netfilter's hook (net/bridge/br_netfilter_hooks.c) looks at packets that came by a bridge only; interfaceGate() takes care
+// of those. It is there from a namespace's first bridge on, and stays.
+bool leavesForwardedPacketsAlone(const NetfilterHook& hook) {
+    return hook.function == "apparmor_ip_postroute" || hook.function == kBridgeNetfilterHook;
+}
 
 bool isNftFilterHook(const std::string& function) {
     return function == "nft_do_chain_ipv4" || function == "nft_do_chain_ipv6" || function == "nft_do_chain_inet";

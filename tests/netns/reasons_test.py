@@ -29,11 +29,11 @@ ROWS = [
     ("sysctl -qw net.ipv4.conf.in0.forwarding=0", "sysctl -qw net.ipv4.conf.in0.forwarding=1", "forwarding-off", V6),
     ("sysctl -qw net.ipv6.conf.all.forwarding=0", "sysctl -qw net.ipv6.conf.all.forwarding=1", "forwarding-off", V4),
     ("ip xfrm policy add dir fwd src 10.50.0.0/24 dst 10.51.0.0/24 action block", "ip xfrm policy flush", "xfrm", set()),
-    (CT, "iptables -F FORWARD; iptables -X", "conntrack", V6),
-    (CT, "iptables -F FORWARD; iptables -X", "nft-rules", V6),
+    (CT, "nft delete table ip filter", "conntrack", V6),
+    (CT, "nft delete table ip filter", "nft-rules", V6),
     ("ip6tables -A FORWARD -p udp -j ACCEPT", "ip6tables -F FORWARD", "nft-rules", V4),
     ("iptables -P FORWARD DROP", "iptables -P FORWARD ACCEPT", "nft-policy", V6),
-    ("iptables -t nat -A POSTROUTING -j MASQUERADE", "iptables -t nat -F; nft delete table ip nat", "nat", V6),
+    ("iptables -t nat -A POSTROUTING -j MASQUERADE", "nft delete table ip nat", "nat", V6),
     ("iptables-legacy -A FORWARD -p udp -j ACCEPT", "iptables-legacy -F FORWARD", "iptables-legacy", V6),
     ("iptables-legacy -t mangle -A PREROUTING -j TTL --ttl-set 9", "iptables-legacy -t mangle -F", "iptables-legacy", V6),
     (f"nft '{INGRESS}'", "nft delete table netdev d", "nft-ingress", set()),
@@ -48,7 +48,7 @@ class Reasons(unittest.TestCase):
         self.lab.start()
 
     def run_in_router(self, commands):
-        for command in commands.split("; " if "'" not in commands else "\n"):
+        for command in [commands] if "nft" in commands else commands.split("; "):
             self.lab.router(command)
 
     def state(self):
@@ -59,14 +59,22 @@ class Reasons(unittest.TestCase):
         now, reasons = self.state()
         return set(now) == accelerates and (code is None or any(reason.startswith(f"{code}: ") for reason in reasons))
 
+    def wait_for(self, accelerates, code, command):
+        try:
+            wait_until(lambda: self.is_now(accelerates, code), seconds=8)
+        except AssertionError:
+            self.fail(f"after `{command}`, {accelerates} {code or ''} expected, it says {self.state()}")
+
     def test_every_row(self):
-        wait_until(lambda: self.is_now(BOTH), what=f"all is fast at first: {self.state()}")
+        self.wait_for(BOTH, None, "nothing")
         for do, undo, code, left in ROWS:
             with self.subTest(do):
                 self.run_in_router(do)
-                wait_until(lambda: self.is_now(left, code), seconds=3, what=f"{code} after `{do}`; it says {self.state()}")
-                self.run_in_router(undo)
-                wait_until(lambda: self.is_now(BOTH), seconds=5, what=f"fast again after `{undo}`; it says {self.state()}")
+                try:
+                    self.wait_for(left, code, do)
+                finally:
+                    self.run_in_router(undo)
+                self.wait_for(BOTH, None, undo)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <linux/rtnetlink.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <functional>
@@ -231,6 +232,24 @@ TEST_F(ControllerTest, RouteMtuSurvivesCyclesThatDoNotReadRoutes) {
     linkEvent(2);
     controller_.cycle();
     EXPECT_EQ(kernel_.control.max_len4, 1300U);
+}
+
+TEST_F(ControllerTest, WhatRoutesHaveLeftBehindIsForgottenSoonerWhereTheyAreFew) {
+    for (const std::uint64_t routes : {100U, 500'000U}) {
+        kernelState_.routes4.count = routes;
+        kernelState_.routes4.realms = true;
+        book_.note({kEverything, true, 0});
+        controller_.cycle();
+        ASSERT_EQ(interface("in0").plan.shape.ipv4, 0);
+        kernelState_.routes4.realms = false;
+        rtmsg header{};
+        header.rtm_family = AF_INET;
+        world_.routes.push(RTM_DELROUTE, NetlinkWriter(header).bytes());
+        look();
+        int seconds = 0;
+        while (interface("in0").plan.shape.ipv4 == 0 && seconds < 100) ++seconds, controller_.everySecond();
+        EXPECT_EQ(seconds, routes == 100 ? 3 : 60);
+    }
 }
 
 TEST_F(ControllerTest, CountersAreSummedByInterface) {

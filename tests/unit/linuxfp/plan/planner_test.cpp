@@ -204,6 +204,16 @@ TEST(Planner, AppArmorsHookLeavesForwardedPacketsAlone) {
     EXPECT_EQ(planned(state).accelerates, (Families{"ipv6-forward"}));
 }
 
+TEST(Planner, BridgeNetfilterConcernsOnlyWhatComesByABridge) {
+    auto state = fake::router();
+    for (auto& family : state.vitals.hooks) family[kPrerouting] = {hook("ip_sabotage_in")};
+    EXPECT_EQ(planned(state).accelerates, (Families{"ipv4-forward", "ipv6-forward"}));
+    for (const char* kind : {"bridge", "vlan", "macvlan", "macvtap"}) {
+        state.links[2].kind = kind;
+        EXPECT_TRUE(has(planned(state), "br-netfilter")) << kind;
+    }
+}
+
 TEST(Planner, UserWishes) {
     PlannerConfig config;
     config.interfaces = {"out*"};
