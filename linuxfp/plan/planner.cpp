@@ -39,6 +39,12 @@ std::uint8_t multipathShape(const RouteSummary& routes, int policy) {
     return policy == 0 ? 1 : 2;
 }
 
+bool hasAddress4(const Link& link, const NetState& state) {
+    return std::any_of(state.addresses.begin(), state.addresses.end(), [&](const InterfaceAddress& one) {
+        return one.ifindex == link.ifindex && one.address.address.family == Family::ipv4;
+    });
+}
+
 // What Linux does with the source address (fib_validate_source, net/ipv4/fib_frontend.c): the larger rp_filter of "all" and the
 // interface applies; without one, a lookup is still made as soon as rules or local routes of the administrator's own exist.
 void sourceShape(const Link& link, const NetState& state, fl_shape& shape) {
@@ -47,7 +53,8 @@ void sourceShape(const Link& link, const NetState& state, fl_shape& shape) {
     const int filter = std::max(all.rpFilter, own.rpFilter);
     shape.accept_local = all.acceptLocal || own.acceptLocal;
     const bool customLookup = state.vitals.customRules4 || state.vitals.customLocalRoutes4 || state.routes4.customLocal;
-    if (filter == 1)
+    // Where the ingress interface has no address, a loose filter takes a source by another interface for one that it cannot find.
+    if (filter == 1 || (filter != 0 && !hasAddress4(link, state)))
         shape.source_lookup = 2;
     else if (filter != 0 || customLookup)
         shape.source_lookup = 1;

@@ -236,11 +236,16 @@ TEST(Planner, SourceChecksFollowRpFilter) {
     EXPECT_EQ(planned(state).shape.source_lookup, 1);
     state.conf4[2].rpFilter = 1;
     EXPECT_EQ(planned(state).shape.source_lookup, 1) << "Linux takes the larger of all and own";
+    const auto addresses = std::exchange(state.addresses, {{2, *IpPrefix::parse("2001:db8::1/64")}});
+    EXPECT_EQ(planned(state).shape.source_lookup, 2) << "loose is strict where the interface has no IPv4 address";
+    state.addresses = addresses;
     state.conf4[-1].rpFilter = 0;
     EXPECT_EQ(planned(state).shape.source_lookup, 2);
     state.conf4[2].rpFilter = 0;
     state.vitals.customRules4 = true;
     EXPECT_EQ(planned(state).shape.source_lookup, 1);
+    state.addresses.clear();
+    EXPECT_EQ(planned(state).shape.source_lookup, 1) << "without a filter, what cannot be found is accepted";
 }
 
 TEST(Planner, XdpGivesWayToCapturesAndForeignPrograms) {
