@@ -306,6 +306,14 @@ class Lifecycle(RouterCase):
         done = subprocess.run(["ip", "netns", "exec", self.lab.r, *command], capture_output=True, text=True, timeout=10)
         self.assert_refused(done)
 
+    def test_missing_type_information_is_said(self):
+        hide = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/kernel/btf && exec "$@"', "sh"]
+        inside_router, program = self.lab.command()[:4], self.lab.command()[4:]
+        self.assert_refused(subprocess.run([*inside_router, *hide, *program], capture_output=True, text=True, timeout=10), "BTF")
+        self.assert_refused(subprocess.run([*inside_router, *hide, str(BIN / "fastctl"), "doctor"], capture_output=True, text=True,
+                                           timeout=10), "btf")
+        self.assertEqual(self.residue(), [])
+
     def test_ctl_without_a_daemon(self):
         self.assert_refused(self.lab.ctl("status", check=False), self.lab.socket_path)
 
