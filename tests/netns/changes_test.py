@@ -106,8 +106,10 @@ class ChangeCase(unittest.TestCase):
         self.lab.make_ready_for_xdp()
 
     def fast(self, name="in0", hook=None):
-        one = self.lab.interface(name)
-        return "ipv4-forward" in one["accelerates"] and self.lab.ready() and (hook is None or one["hook"] == hook)
+        found = [one for one in self.lab.status()["linuxfp"]["interfaces"] if one["name"] == name]
+        if not found:  # the event has not been read yet
+            return False
+        return "ipv4-forward" in found[0]["accelerates"] and self.lab.ready() and hook in (None, found[0]["hook"])
 
     def passes_fast(self):
         before = self.lab.counters()["fast_packets"]
