@@ -48,12 +48,12 @@ Result<DeployOutcome> Deployer::apply(const FastPathPlan& plan) {
     FASTLET_CHECK(writePorts(plan, programs));
     int attachments = 0;
     for (const auto& interface : plan.interfaces) {
-        if (interface.hook == Hook::none) continue;
         const auto program = programs.find(interface.ifindex);
-        const bool wait =
-            program != programs.end() && !isPlaced(interface, program->second) && ++attachments > kAttachmentsPerCall;
-        outcome.pending |= wait;
-        if (program != programs.end() && !wait) FASTLET_CHECK(place(interface, program->second, outcome));
+        if (program == programs.end()) continue;
+        if (!isPlaced(interface, program->second) && ++attachments > kAttachmentsPerCall)
+            outcome.pending = true;
+        else
+            FASTLET_CHECK(place(interface, program->second, outcome));
     }
     FASTLET_CHECK(detachUnwanted(plan, programs));
     openTargets(plan);

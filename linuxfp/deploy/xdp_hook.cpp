@@ -8,11 +8,13 @@
 #include <linux/rtnetlink.h>
 
 #include <cerrno>
+#include <optional>
 
 #include "core/fd.hpp"
 #include "core/ports/netlink_message.hpp"
 #include "linuxfp/deploy/program_store.hpp"
 #include "linuxfp/introspect/hook_inspector.hpp"
+#include "linuxfp/introspect/parsers.hpp"
 
 namespace fastlet::linuxfp {
 namespace {
@@ -40,25 +42,12 @@ Status replace(std::uint32_t ifindex, std::uint32_t expectedId, int newFd) {
     return {};
 }
 
-struct ProgramIds {
-    std::uint32_t native = 0;
-    std::uint32_t other = 0;  // generic or offloaded
-};
-
-// libbpf would dump all links to find this one.
-ProgramIds programIds(const Bytes& message) {
-    ProgramIds ids;
-    if (message.size() < NLMSG_HDRLEN + sizeof(ifinfomsg)) return ids;
-    NetlinkAttributeReader reader(ByteView(message).subspan(NLMSG_HDRLEN + NLMSG_ALIGN(sizeof(ifinfomsg))));
-    for (NetlinkAttribute attribute; reader.next(attribute);) {
-        if (attribute.type != IFLA_XDP) continue;
-        NetlinkAttributeReader programs(attribute.value);
-        for (NetlinkAttribute one; programs.next(one);) {
-            if (one.type == IFLA_XDP_DRV_PROG_ID) ids.native = one.u32();
-            if (one.type == IFLA_XDP_SKB_PROG_ID || one.type == IFLA_XDP_HW_PROG_ID) ids.other |= one.u32();
-        }
-    }
-    return ids;
+// What the answer to RTM_GETLINK says of XDP; libbpf would dump all links to find this one.
+std::optional<XdpPrograms> programsOf(const Bytes& answer) {
+    NetlinkAttributeReader reader(netlinkAttributes(*reinterpret_cast<const nlmsghdr*>(answer.data()), sizeof(ifinfomsg)));
+    for (NetlinkAttribute attribute; reader.next(attribute);)
+        if (attribute.type == IFLA_XDP) return parseXdpPrograms(attribute.value);
+    return XdpPrograms{};
 }
 
 }  // namespace
@@ -70,12 +59,13 @@ Result<XdpOccupant> xdpOccupant(std::uint32_t ifindex) {
     const auto link = netlink->query({NetlinkProtocol::route, RTM_GETLINK, 0, NetlinkWriter(header).bytes()});
     if (!link && (link.error().code == ENODEV || link.error().code == ENXIO)) return XdpOccupant{};
     if (!link) return Error(link.error()).withContext(fmt::format("cannot ask for the XDP program of interface {}", ifindex));
-    const ProgramIds ids = programIds(*link);
+    const auto programs = programsOf(*link);
+    if (!programs) return Error::make(fmt::format("the kernel's answer about XDP on interface {} is malformed", ifindex));
     XdpOccupant occupant;
-    occupant.other = ids.other != 0;
-    if (!ids.native) return occupant;
-    auto program = realHookInspector()->program(ids.native);
-    occupant.native = program ? *program : AttachedProgram{ids.native, "unknown", false};
+    occupant.other = programs->generic || programs->hardware;
+    if (!programs->driver) return occupant;
+    auto program = realHookInspector()->program(programs->driver);
+    occupant.native = program ? *program : AttachedProgram{programs->driver, "unknown", false};
     return occupant;
 }
 

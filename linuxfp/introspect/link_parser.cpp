@@ -27,23 +27,13 @@ XdpMode xdpMode(std::uint8_t attached) {
 }
 
 bool parseXdp(ByteView bytes, Link& link) {
+    const auto programs = parseXdpPrograms(bytes);
+    if (!programs) return false;
+    link.xdpMode = programs->mode;
     // Where several are attached the order of execution is: the device, the driver, the stack.
-    std::uint32_t single = 0;
-    std::uint32_t hardware = 0;
-    std::uint32_t driver = 0;
-    std::uint32_t generic = 0;
-    NetlinkAttributeReader reader(bytes);
-    NetlinkAttribute attribute;
-    while (reader.next(attribute)) {
-        if (attribute.type == IFLA_XDP_ATTACHED) link.xdpMode = xdpMode(attribute.u8());
-        if (attribute.type == IFLA_XDP_PROG_ID) single = attribute.u32();
-        if (attribute.type == IFLA_XDP_HW_PROG_ID) hardware = attribute.u32();
-        if (attribute.type == IFLA_XDP_DRV_PROG_ID) driver = attribute.u32();
-        if (attribute.type == IFLA_XDP_SKB_PROG_ID) generic = attribute.u32();
-    }
-    for (const auto id : {generic, driver, hardware, single})
+    for (const auto id : {programs->generic, programs->driver, programs->hardware, programs->single})
         if (id) link.xdp.id = id;
-    return !reader.malformed();
+    return true;
 }
 
 bool parseLinkInfo(ByteView bytes, Link& link) {
@@ -85,6 +75,20 @@ bool parseLinkAttribute(const NetlinkAttribute& attribute, Link& link) {
 }
 
 }  // namespace
+
+std::optional<XdpPrograms> parseXdpPrograms(ByteView attribute) {
+    XdpPrograms programs;
+    NetlinkAttributeReader reader(attribute);
+    for (NetlinkAttribute one; reader.next(one);) {
+        if (one.type == IFLA_XDP_ATTACHED) programs.mode = xdpMode(one.u8());
+        if (one.type == IFLA_XDP_PROG_ID) programs.single = one.u32();
+        if (one.type == IFLA_XDP_HW_PROG_ID) programs.hardware = one.u32();
+        if (one.type == IFLA_XDP_DRV_PROG_ID) programs.driver = one.u32();
+        if (one.type == IFLA_XDP_SKB_PROG_ID) programs.generic = one.u32();
+    }
+    if (reader.malformed()) return std::nullopt;
+    return programs;
+}
 
 std::optional<Link> parseLink(const nlmsghdr& message) {
     const auto payload = netlinkPayload(message);

@@ -11,9 +11,20 @@
 #include <utility>
 #include <vector>
 
+#include "core/ports/netlink_message.hpp"
 #include "linuxfp/model/net_state.hpp"
 
 namespace fastlet::linuxfp {
+
+/// IFLA_XDP of a link: the programs' ids; 0: none.
+struct XdpPrograms {
+    XdpMode mode = XdpMode::none;
+    std::uint32_t single = 0;  ///< where only one is attached, whatever its mode
+    std::uint32_t hardware = 0;
+    std::uint32_t driver = 0;
+    std::uint32_t generic = 0;
+};
+[[nodiscard]] std::optional<XdpPrograms> parseXdpPrograms(ByteView attribute);
 
 /// A link without its hooks; `xdp` has only the id of the program.
 [[nodiscard]] std::optional<Link> parseLink(const nlmsghdr& message);

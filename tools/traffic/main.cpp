@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "core/log.hpp"
 #include "tools/traffic/loop.hpp"
 
 namespace {
@@ -12,12 +13,6 @@ namespace {
 using namespace fastlet;
 using traffic::Loop;
 using traffic::Place;
-
-int report(const Error& error) {
-    std::cerr << "fl-traffic: " << error.message << '\n';
-    if (!error.hint.empty()) std::cerr << "HINT: " << error.hint << '\n';
-    return 1;
-}
 
 Status obey(Loop& loop, const std::string& request) {
     if (request == "run") return loop.set(true, false);
@@ -60,5 +55,7 @@ int main(int argc, char** argv) {
     loop->add_option("--source-mac", sourceMac)->required();
     CLI11_PARSE(app, argc, argv);
     const auto done = serve(source, sink, routerMac, sourceMac);
-    return done ? 0 : report(done.error());
+    if (done) return 0;
+    log::report(log::Level::error, done.error());
+    return 1;
 }
