@@ -4,14 +4,12 @@ import json
 import os
 import pathlib
 import random
-import socket
 import sys
-import threading
 import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from lab import TC, XDP, Lab, sh  # noqa: E402
+from lab import TC, XDP, Lab, Stream, run_tests  # noqa: E402
 
 KILLS = int(os.environ.get("FASTLET_KILLS", "25"))
 SEED = int(os.environ.get("FASTLET_SEED", "1"))
@@ -22,13 +20,6 @@ class Kill(unittest.TestCase):
         self.lab = Lab()
         self.addCleanup(self.lab.close)
         self.lab.make_ready_for_xdp()
-
-    def stream(self, stop, sent):
-        with self.lab.sender() as source:
-            while not stop.is_set():
-                source.sendto(sent[0].to_bytes(4, "big"), ("10.0.2.2", 9))
-                sent[0] += 1
-                time.sleep(0.001)
 
     def disturb(self, chance):
         """Changes that make the daemon work at the moment of its death; none of them stops the traffic."""
@@ -42,47 +33,23 @@ class Kill(unittest.TestCase):
 
     def test_killed_at_random_moments(self):
         chance = random.Random(SEED)
-        stop, sent, arrived = threading.Event(), [0], [0]
-
-        def count(sink):
-            sink.settimeout(0.2)
-            while True:
-                try:
-                    sink.recv(64)
-                    arrived[0] += 1
-                except socket.timeout:
-                    if stop.is_set():
-                        return
-
-        with self.lab.receiver() as sink:
-            threads = [threading.Thread(target=self.stream, args=(stop, sent)), threading.Thread(target=count, args=(sink,))]
-            for thread in threads:
-                thread.start()
-            try:
-                for _ in range(KILLS):
-                    config = chance.choice([TC, XDP])
-                    self.lab.start(config=config, wait=chance.random() < 0.5)
-                    self.disturb(chance)()
-                    time.sleep(chance.random() * 0.15)
-                    self.lab.daemon.kill()
-                    self.lab.daemon.wait()
-                    if chance.random() < 0.3:  # otherwise the next daemon finds what this one has left
-                        self.lab.ctl("cleanup")
-                self.lab.ctl("cleanup")
-                self.assertEqual(json.loads(self.lab.ctl("-j", "cleanup", "--dry-run").stdout)["removed"], [])
-                self.assertEqual(self.lab.send(200, port=10), list(range(200)))
-            finally:
-                stop.set()
-                for thread in threads:
-                    thread.join()
-        lost = sent[0] - arrived[0]
-        print(f"seed {SEED}: {KILLS} kills, {sent[0]} packets, {lost} lost", file=sys.stderr)
+        with Stream(self.lab, pause=0.001) as stream:
+            for _ in range(KILLS):
+                config = chance.choice([TC, XDP])
+                self.lab.start(config=config, wait=chance.random() < 0.5)
+                self.disturb(chance)()
+                time.sleep(chance.random() * 0.15)
+                self.lab.daemon.kill()
+                self.lab.daemon.wait()
+                if chance.random() < 0.3:  # otherwise the next daemon finds what this one has left
+                    self.lab.ctl("cleanup")
+            self.lab.ctl("cleanup")
+            self.assertEqual(json.loads(self.lab.ctl("-j", "cleanup", "--dry-run").stdout)["removed"], [])
+            self.assertEqual(self.lab.send(200, port=10), list(range(200)))
+        print(f"seed {SEED}: {KILLS} kills, {len(stream.sent)} packets, {stream.lost()} lost", file=sys.stderr)
         # Attaching XDP to a veth rebuilds its rings; what is in them then is lost, with any program (measured: 2 at most a time).
-        self.assertLessEqual(lost, 2 * KILLS)
+        self.assertLessEqual(stream.lost(), 2 * KILLS)
 
 
 if __name__ == "__main__":
-    if os.geteuid() != 0:
-        print("needs root: network namespaces")
-        sys.exit(77)
-    unittest.main()
+    run_tests()

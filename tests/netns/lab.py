@@ -9,14 +9,28 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
+import threading
 import time
+import unittest
 
 BIN = pathlib.Path(os.environ.get("FASTLET_BIN", "build/bin"))
 XDP = '[linuxfp]\nvirtual_hook = "xdp"\n'
 TC = '[linuxfp]\nvirtual_hook = "tc"\n'
 _libc = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
+
+
+def need_root():
+    if os.geteuid() != 0:
+        print("needs root: network namespaces")
+        sys.exit(77)
+
+
+def run_tests():
+    need_root()
+    unittest.main()
 
 
 def sh(command, check=True):
@@ -139,6 +153,13 @@ class Lab:
     def interface(self, name):
         return next(one for one in self.status()["linuxfp"]["interfaces"] if one["name"] == name)
 
+    def fast(self, name="in0", hook=None):
+        """Does the interface forward IPv4 past Linux at this moment (on this hook)?"""
+        found = [one for one in self.status()["linuxfp"]["interfaces"] if one["name"] == name]
+        if not found:  # gone, or its event has not been read yet
+            return False
+        return "ipv4-forward" in found[0]["accelerates"] and self.ready() and hook in (None, found[0]["hook"])
+
     def counters(self):
         return self.status()["linuxfp"]["counters"]
 
@@ -157,6 +178,10 @@ class Lab:
 
     def router(self, command, check=True):
         return sh(f"ip netns exec {self.r} {command}", check=check)
+
+    def router_script(self, commands, check=True):
+        """Several commands, without single quotes in them; ends at the first that fails."""
+        return self.router(f"sh -ec '{commands}'", check=check)
 
     # Traffic.
     def receiver(self, port=9, family=socket.AF_INET):
@@ -185,3 +210,68 @@ class Lab:
                 except socket.timeout:
                     break
         return arrived
+
+    def transfer(self, data):
+        """Sends it by TCP from a to b; returns what arrived."""
+        with inside(self.b):
+            server = socket.create_server(("10.0.2.2", 5201))
+        with inside(self.a):
+            client = socket.socket()
+        with server, client:
+            client.settimeout(30)
+            client.connect(("10.0.2.2", 5201))
+            sender = threading.Thread(target=lambda: (client.sendall(data), client.shutdown(socket.SHUT_WR)))
+            sender.start()
+            connection, _ = server.accept()
+            with connection:
+                connection.settimeout(30)
+                got = b"".join(iter(lambda: connection.recv(1 << 20), b""))
+            sender.join()
+        return got
+
+
+class Stream:
+    """Numbered datagrams from a to b as long as the block runs, and when those that arrived were sent."""
+
+    def __init__(self, lab, pause=0.0005):
+        self.lab, self.pause, self.sent, self.arrived = lab, pause, [], []
+        self.stopping = threading.Event()
+
+    def __enter__(self):
+        self.sink = self.lab.receiver()
+        self.sink.settimeout(0.1)
+        self.threads = [threading.Thread(target=self._send), threading.Thread(target=self._receive)]
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopping.set()
+        for thread in self.threads:
+            thread.join()
+        self.sink.close()
+
+    def _send(self):
+        with self.lab.sender() as source:
+            while not self.stopping.is_set():
+                self.sent.append(time.monotonic())
+                try:
+                    source.sendto((len(self.sent) - 1).to_bytes(4, "big") + bytes(18), ("10.0.2.2", 9))
+                except OSError:
+                    pass  # an answer of the router's (prohibited, unreachable) to an earlier one
+                time.sleep(self.pause)
+
+    def _receive(self):
+        while True:
+            try:
+                self.arrived.append(int.from_bytes(self.sink.recv(64)[:4], "big"))
+            except socket.timeout:
+                if self.stopping.is_set():
+                    return
+
+    def lost(self):
+        return len(self.sent) - len(self.arrived)
+
+    def passed(self):
+        """When each that arrived was sent."""
+        return [self.sent[number] for number in list(self.arrived)]

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is not modelled is left to Linux, and named; taken away again, the fast path is back. One row each."""
-import os
 import pathlib
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from lab import Lab, wait_until  # noqa: E402
+from lab import Lab, run_tests, wait_until  # noqa: E402
 
 BOTH = {"ipv4-forward", "ipv6-forward"}
 V4 = {"ipv4-forward"}
@@ -36,14 +35,8 @@ ROWS = [
     ("iptables -t nat -A POSTROUTING -j MASQUERADE", "nft delete table ip nat", "nat", V6),
     ("iptables-legacy -A FORWARD -p udp -j ACCEPT", "iptables-legacy -F FORWARD", "iptables-legacy", V6),
     ("iptables-legacy -t mangle -A PREROUTING -j TTL --ttl-set 9", "iptables-legacy -t mangle -F", "iptables-legacy", V6),
-    (f"nft '{INGRESS}'", "nft delete table netdev d", "nft-ingress", set()),
+    (f'nft "{INGRESS}"', "nft delete table netdev d", "nft-ingress", set()),
     (f"tc qdisc add dev in0 clsact; tc filter add dev in0 ingress {BPF}", "tc qdisc del dev in0 clsact", "tc-ingress", set()),
-]
-# The same, for what a kernel may lack.
-WHERE_THERE = [
-    ("ip link add bond0 type bond; ip link set in0 down; ip link set in0 master bond0; ip link set in0 up",
-     "ip link del bond0; ip link set in0 up", "enslaved", set()),
-    ("ip link add vrf0 type vrf table 10; ip link set in0 master vrf0", "ip link del vrf0; ip rule del pref 1000; ip -6 rule del pref 1000", "enslaved", set()),
 ]
 
 
@@ -52,10 +45,6 @@ class Reasons(unittest.TestCase):
         self.lab = Lab()
         self.addCleanup(self.lab.close)
         self.lab.start()
-
-    def run_in_router(self, commands):
-        for command in [commands] if "nft" in commands else commands.split("; "):
-            self.lab.router(command)
 
     def state(self):
         one = self.lab.interface("in0")
@@ -72,11 +61,11 @@ class Reasons(unittest.TestCase):
             self.fail(f"after `{command}`, {accelerates} {code or ''} expected, it says {self.state()}")
 
     def check(self, do, undo, code, left):
-        self.run_in_router(do)
+        self.lab.router_script(do)
         try:
             self.wait_for(left, code, do)
         finally:
-            self.run_in_router(undo)
+            self.lab.router_script(undo)
         self.wait_for(BOTH, None, undo)
 
     def test_every_row(self):
@@ -85,16 +74,19 @@ class Reasons(unittest.TestCase):
             with self.subTest(row[0]):
                 self.check(*row)
 
-    def test_where_the_kernel_has_it(self):
-        for row in WHERE_THERE:
-            with self.subTest(row[0]):
-                if self.lab.router(row[0].split("; ")[0], check=False).returncode:
-                    self.skipTest("this kernel does not have it")
-                self.check(row[0].split("; ", 1)[1], *row[1:])
+    def check_where_there(self, create, *row):
+        if self.lab.router(create, check=False).returncode:
+            self.skipTest("this kernel does not have it")
+        self.check(*row)
+
+    def test_bond(self):
+        self.check_where_there("ip link add bond0 type bond", "ip link set in0 down; ip link set in0 master bond0; ip link set in0 up",
+                               "ip link del bond0; ip link set in0 up", "enslaved", set())
+
+    def test_vrf(self):
+        self.check_where_there("ip link add vrf0 type vrf table 10", "ip link set in0 master vrf0",
+                               "ip link del vrf0; ip rule del pref 1000; ip -6 rule del pref 1000", "enslaved", set())
 
 
 if __name__ == "__main__":
-    if os.geteuid() != 0:
-        print("needs root: network namespaces")
-        sys.exit(77)
-    unittest.main()
+    run_tests()

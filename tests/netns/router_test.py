@@ -10,12 +10,11 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from lab import BIN, TC, XDP, Lab, inside, sh, wait_until  # noqa: E402
+from lab import BIN, TC, XDP, Lab, Stream, run_tests, sh, wait_until  # noqa: E402
 
 
 
@@ -71,18 +70,7 @@ class Forwarding(RouterCase):
     def test_tcp_bulk_arrives_whole(self):
         self.lab.start()
         want = random.Random(1).randbytes(20_000_000)
-        with inside(self.lab.b):
-            server = socket.create_server(("10.0.2.2", 5201))
-        with inside(self.lab.a):
-            client = socket.socket()
-        with server, client:
-            client.settimeout(30)
-            client.connect(("10.0.2.2", 5201))
-            threading.Thread(target=lambda: (client.sendall(want), client.shutdown(socket.SHUT_WR))).start()
-            connection, _ = server.accept()
-            with connection:
-                connection.settimeout(30)
-                got = b"".join(iter(lambda: connection.recv(1 << 20), b""))
+        got = self.lab.transfer(want)
         self.assertEqual(hashlib.sha256(got).digest(), hashlib.sha256(want).digest())
         self.assertGreater(self.lab.counters()["fast_packets"], 100)
 
@@ -114,42 +102,15 @@ class Forwarding(RouterCase):
 
 
 class Coherence(RouterCase):
-    def stream(self, change, seconds=0.4):
-        """Traffic while `change` runs; returns (when change returned, [(when sent, number)] of what arrived)."""
-        sent = []
-        stop = threading.Event()
-
-        def send():
-            with self.lab.sender() as source:
-                while not stop.is_set():
-                    sent.append(time.monotonic())
-                    source.sendto((len(sent) - 1).to_bytes(4, "big"), ("10.0.2.2", 9))
-                    time.sleep(0.0005)
-
-        with self.lab.receiver() as sink:
-            thread = threading.Thread(target=send)
-            thread.start()
-            try:
-                time.sleep(0.1)
-                change()
-                returned = time.monotonic()
-                time.sleep(seconds)
-            finally:
-                stop.set()
-                thread.join()
-            arrived = []
-            sink.settimeout(0.2)
-            while True:
-                try:
-                    arrived.append(int.from_bytes(sink.recv(64)[:4], "big"))
-                except socket.timeout:
-                    break
-        return returned, [sent[number] for number in arrived]
-
     def assert_stops(self, command):
-        returned, arrived = self.stream(lambda: self.lab.router(command))
-        self.assertTrue(any(when < returned for when in arrived), "nothing passed before the change")
-        late = [when - returned for when in arrived if when > returned]
+        with Stream(self.lab) as stream:
+            time.sleep(0.1)
+            self.lab.router(command)
+            returned = time.monotonic()
+            time.sleep(0.4)
+        passed = stream.passed()
+        self.assertTrue(any(when < returned for when in passed), "nothing passed before the change")
+        late = [when - returned for when in passed if when > returned]
         self.assertLess(max(late, default=0), 0.05, f"{len(late)} packets passed after `{command}` had returned")
 
     def test_nft_rule_is_obeyed(self):
@@ -162,7 +123,7 @@ class Coherence(RouterCase):
         self.assertTrue(any("nft-rules" in reason for reason in self.lab.interface("in0")["reasons"]))
         self.assertIn("ipv6-forward", self.lab.interface("in0")["accelerates"])
         self.lab.router("nft flush ruleset")
-        wait_until(lambda: "ipv4-forward" in self.lab.interface("in0")["accelerates"] and self.lab.ready(), what="fast again")
+        wait_until(self.lab.fast, what="fast again")
 
     def test_iptables_rule_is_obeyed(self):
         self.lab.start()
@@ -374,7 +335,4 @@ class ControlSocket(RouterCase):
 
 
 if __name__ == "__main__":
-    if os.geteuid() != 0:
-        print("needs root: network namespaces")
-        sys.exit(77)
-    unittest.main()
+    run_tests()

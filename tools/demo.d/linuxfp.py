@@ -12,7 +12,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "netns"))
-from lab import XDP, Lab, inside, wait_until  # noqa: E402
+from lab import XDP, Lab, inside, need_root, wait_until  # noqa: E402
 from traffic import Circulation  # noqa: E402
 
 RULE = b"add table ip demo; add chain ip demo f { type filter hook forward priority 0; }; add rule ip demo f udp dport 9 drop"
@@ -28,11 +28,6 @@ def options():
     parser.add_argument("--idle", type=float, default=10, help="seconds of idling to measure")
     parser.add_argument("--json", metavar="FILE", help="the figures, as JSON")
     return parser.parse_args()
-
-
-def accelerated(lab):
-    one = lab.interface("in0")
-    return one["hook"] == "xdp" and "ipv4-forward" in one["accelerates"] and lab.ready()
 
 
 def measure_rate(traffic, seconds):
@@ -86,7 +81,7 @@ class Nft:
 
 def stale_milliseconds(lab, traffic, nft):
     """From the kernel's answer to whoever adds a rule to the last packet that passed in spite of it."""
-    wait_until(lambda: accelerated(lab), what="the fast path is back")
+    wait_until(lambda: lab.fast(hook="xdp"), what="the fast path is back")
     traffic.fill(stamped=True, frames=32)
     if traffic.rate(0.02) == 0:
         raise SystemExit("no traffic before the rule")
@@ -130,7 +125,7 @@ def measure(lab, traffic, arguments):
     with contextlib.closing(Nft(lab.r)) as nft:
         stale = [stale_milliseconds(lab, traffic, nft) for _ in range(arguments.tries)]
     print(f"Nothing changes for {arguments.idle:g} s ...", flush=True)
-    wait_until(lambda: accelerated(lab), what="the fast path is back")
+    wait_until(lambda: lab.fast(hook="xdp"), what="the fast path is back")
     time.sleep(SETTLE)
     share, resident = measure_idle(lab.daemon.pid, arguments.idle)
     if lab.terminate() != 0:
@@ -168,7 +163,5 @@ def main():
 
 
 if __name__ == "__main__":
-    if os.geteuid() != 0:
-        print("needs root: network namespaces")
-        sys.exit(77)
+    need_root()
     main()
