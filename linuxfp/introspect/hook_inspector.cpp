@@ -8,8 +8,11 @@
 
 #include <array>
 #include <cerrno>
+#include <optional>
 
+#include "bpf/abi/rx_handlers.h"
 #include "core/fd.hpp"
+#include "linuxfp/coherence/kernel_reader.hpp"
 
 namespace fastlet::linuxfp {
 namespace {
@@ -49,6 +52,22 @@ public:
         }
         return programs;
     }
+
+    Result<std::set<std::uint32_t>> rxHandlers() override {
+        if (!kernel_) {
+            FASTLET_TRY(kernel, KernelReader::open(rxHandlersObject(), "fl_rx_handlers_map", sizeof(fl_rx_handlers)));
+            kernel_.emplace(std::move(kernel));
+        }
+        auto& answer = *static_cast<fl_rx_handlers*>(kernel_->area());
+        answer.complete = answer.count = 0;
+        FASTLET_CHECK(kernel_->run());
+        if (!answer.complete || answer.count > FL_MAX_RX_HANDLERS)
+            return Error::make("the kernel's interfaces cannot be walked: too many, or types that this program does not know");
+        return std::set<std::uint32_t>(answer.ifindex, answer.ifindex + answer.count);
+    }
+
+private:
+    std::optional<KernelReader> kernel_;  ///< loaded when it is first asked for
 };
 
 }  // namespace

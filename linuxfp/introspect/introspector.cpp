@@ -41,6 +41,8 @@ Status Introspector::refresh(std::uint32_t categories, NetState& state) {
     // A new link has settings of its own, and no event may have told them.
     if (wanted(kConf) || wanted(kLinks))
         FASTLET_CHECK(untilConsistent("network settings", [&] { return readConf(netlink_, proc_, next); }));
+    // Told by a link's event when one comes; when it has gone, by nothing (a macvlan's port is destroyed after the event).
+    if (wanted(kConf) || wanted(kLinks)) readRxHandlers(hooks_, next);
     if (wanted(kRoutes)) FASTLET_CHECK(untilConsistent("routes", [&] { return readRoutes(netlink_, next); }));
     if (wanted(kNftables)) FASTLET_CHECK(untilConsistent("nftables", [&] { return readNftables(netlink_, next); }));
     if (wanted(kNftables) || wanted(kLinks)) expandDevices(next);

@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "core/ports/netlink.hpp"
 #include "core/result.hpp"
@@ -12,13 +15,15 @@
 
 namespace fastlet::linuxfp {
 
-/// Who runs at the hooks of an interface: bpf(2), which netlink cannot answer for TCX. A port: tests have a fake.
+/// Who takes packets of an interface, as far as netlink cannot answer: bpf(2). A port: tests have a fake.
 class HookInspector {
 public:
     virtual ~HookInspector() = default;
     virtual Result<AttachedProgram> program(std::uint32_t id) = 0;
     /// TCX programs in order; empty on kernels without TCX (before 6.6).
     virtual Result<std::vector<AttachedProgram>> tcx(std::uint32_t ifindex, bool ingress) = 0;
+    /// The interfaces that have a receive handler, by ifindex (bpf/abi/rx_handlers.h).
+    virtual Result<std::set<std::uint32_t>> rxHandlers() = 0;
 };
 
 /// Files of the kernel that netlink does not cover; returns the content of a path below /proc. A port: tests have a fake.

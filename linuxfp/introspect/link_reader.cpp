@@ -173,4 +173,10 @@ Status readLinks(Netlink& netlink, HookInspector& hooks, const ProcReader& proc,
     return {};
 }
 
+void readRxHandlers(HookInspector& hooks, NetState& state) {
+    const auto handlers = hooks.rxHandlers();
+    state.rxHandlersUnreadable = handlers ? "" : handlers.error().message;
+    for (auto& [ifindex, link] : state.links) link.rxHandler = handlers && handlers->contains(ifindex);
+}
+
 }  // namespace fastlet::linuxfp

@@ -13,6 +13,8 @@ namespace fastlet::linuxfp {
 [[nodiscard]] Status readRules(Netlink& netlink, NetState& state);
 /// Needs the names of the links: read them before.
 [[nodiscard]] Status readConf(Netlink& netlink, const ProcReader& proc, NetState& state);
+/// Needs the links: read them before. What cannot be read is said in NetState::rxHandlersUnreadable, and is no Error.
+void readRxHandlers(HookInspector& hooks, NetState& state);
 /// Routes, nexthop groups and the number of neighbours.
 [[nodiscard]] Status readRoutes(Netlink& netlink, NetState& state);
 /// What cannot be listed is said in NetState::nftUnreadable, and is no Error.

@@ -43,6 +43,7 @@ struct Link {
     std::vector<std::string> tcIngress;  ///< foreign filters and TCX programs at ingress, in words: "filter u32", "tcx foo"
     std::vector<std::string> tcEgress;
     bool packetSocket = false;      ///< a packet socket sees all IPv4/IPv6 frames of this interface (capture)
+    bool rxHandler = false;         ///< somebody takes its frames before IP: bridge, bond, macvlan, ipvlan, ... (any namespace)
     std::uint32_t hookUnknown = 0;  ///< != 0: filters or programs could not be listed (errno)
 };
 
@@ -124,6 +125,7 @@ struct Vitals {
 struct NetState {
     std::uint64_t number = 0;
     std::map<std::uint32_t, Link> links;  ///< by ifindex
+    std::string rxHandlersUnreadable;     ///< why Link::rxHandler is not known; empty: it is
     std::vector<InterfaceAddress> addresses;
     std::vector<PolicyRule> rules;
     std::map<std::int32_t, InterfaceConf> conf4;  ///< by ifindex; NETCONFA_IFINDEX_ALL is -1

@@ -120,6 +120,10 @@ Reasons interfaceGate(const Link& link, const NetState& state, const PlannerConf
         reasons.push_back(
             {"hooks-unread", fmt::format("its filters and programs cannot be listed (errno {})", link.hookUnknown)});
     for (const auto& filter : link.tcIngress) reasons.push_back({"tc-ingress", "somebody else's tc ingress: " + filter});
+    if (!state.rxHandlersUnreadable.empty())
+        reasons.push_back({"rx-handler", "who receives its frames cannot be read: " + state.rxHandlersUnreadable});
+    if (link.rxHandler)
+        reasons.push_back({"rx-handler", "a macvlan, ipvlan or the like, maybe in another network namespace, receives by it"});
     if (meetsBridgeNetfilter(link, state))
         reasons.push_back({"br-netfilter", "packets that came by a bridge may have been through br_netfilter"});
     if (hasChain(state, link, "ingress")) reasons.push_back({"nft-ingress", "an nftables ingress chain is bound to it"});

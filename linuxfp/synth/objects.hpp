@@ -10,5 +10,6 @@ using ObjectBytes = std::span<const unsigned char>;
 [[nodiscard]] ObjectBytes forwardXdpObject();
 [[nodiscard]] ObjectBytes forwardTcObject();
 [[nodiscard]] ObjectBytes vitalsObject();
+[[nodiscard]] ObjectBytes rxHandlersObject();
 
 }  // namespace fastlet::linuxfp

@@ -93,6 +93,24 @@ TEST_F(IntrospectTest, ARenamedAndACreatedAnewInterface) {
     EXPECT_FALSE(state_.conf4.contains(static_cast<std::int32_t>(before)));
 }
 
+TEST_F(IntrospectTest, WhoReceivesByAnInterfaceFromAnotherNamespace) {
+    read(kLinks);
+    EXPECT_TRUE(state_.rxHandlersUnreadable.empty()) << state_.rxHandlersUnreadable;
+    for (const char* name : {"lo", "in0", "out0", "host0", "host1"}) EXPECT_FALSE(link(name).rxHandler) << name;
+    run("ip link add br0 type bridge && ip link set host1 master br0");
+    const std::string other = "fastlet-receiver-" + std::to_string(::getpid());
+    run("ip netns add " + other + " && ip link add mv0 link in0 netns " + other + " type macvlan mode passthru");
+    read(kLinks);
+    EXPECT_TRUE(link("in0").rxHandler);
+    EXPECT_TRUE(link("host1").rxHandler);
+    EXPECT_FALSE(link("br0").rxHandler);
+    EXPECT_FALSE(link("out0").rxHandler);
+    run("ip -n " + other + " link del mv0 && ip netns del " + other + " && ip link set host1 nomaster");
+    read(kConf);
+    EXPECT_FALSE(link("in0").rxHandler);
+    EXPECT_FALSE(link("host1").rxHandler);
+}
+
 TEST_F(IntrospectTest, QdiscsAndFilters) {
     run("tc qdisc add dev in0 clsact");
     run("tc filter add dev in0 ingress protocol ip u32 match ip dst 10.9.0.0/16 flowid 1:1");

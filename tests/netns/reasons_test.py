@@ -75,7 +75,7 @@ class Reasons(unittest.TestCase):
                 self.check(*row)
 
     def check_where_there(self, create, *row):
-        if self.lab.router(create, check=False).returncode:
+        if self.lab.router_script(create, check=False).returncode:
             self.skipTest("this kernel does not have it")
         self.check(*row)
 
@@ -86,6 +86,18 @@ class Reasons(unittest.TestCase):
     def test_vrf(self):
         self.check_where_there("ip link add vrf0 type vrf table 10", "ip link set in0 master vrf0",
                                "ip link del vrf0; ip rule del pref 1000; ip -6 rule del pref 1000", "enslaved", set())
+
+    def check_receiver_elsewhere(self, kind):
+        """Its lower device's namespace shows no trace of it in any dump."""
+        self.check_where_there(f"ip link add probe link out0 {kind}; ip link del probe",
+                               f"ip link add link in0 name up0 netns {self.lab.b} {kind}",
+                               f"ip -n {self.lab.b} link del up0", "rx-handler", set())
+
+    def test_passthru_macvlan_in_another_namespace(self):
+        self.check_receiver_elsewhere("type macvlan mode passthru")
+
+    def test_ipvlan_in_another_namespace(self):
+        self.check_receiver_elsewhere("type ipvlan mode l3")
 
 
 if __name__ == "__main__":

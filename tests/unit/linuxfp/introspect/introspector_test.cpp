@@ -41,6 +41,12 @@ public:
         if (tcxError) return Error::fromErrno("tcx", tcxError);
         return attached[{ifindex, ingress}];
     }
+    Result<std::set<std::uint32_t>> rxHandlers() override {
+        if (handlersUnreadable) return Error::make("no types");
+        return handlers;
+    }
+    std::set<std::uint32_t> handlers;
+    bool handlersUnreadable = false;
     std::map<std::uint32_t, AttachedProgram> programs;
     std::map<std::pair<std::uint32_t, bool>, std::vector<AttachedProgram>> attached;
     int tcxError = 0;
@@ -182,6 +188,23 @@ TEST_F(IntrospectorTest, HooksThatCannotBeListedAreSaidAndVanishedInterfacesSkip
     netlink_.set(kRoute, RTM_GETQDISC, {});
     ASSERT_TRUE(refresh(kLinks));
     EXPECT_EQ(state_.links.at(2).hookUnknown, static_cast<std::uint32_t>(EPERM));
+}
+
+TEST_F(IntrospectorTest, WhoReceivesByAnInterfaceIsReadWithLinksAndWithSettings) {
+    netlink_.set(kRoute, RTM_GETLINK, {linkMessage(2, "in0"), linkMessage(3, "out0")});
+    hooks_.handlers = {3, 9};
+    ASSERT_TRUE(refresh(kLinks));
+    EXPECT_FALSE(state_.links[2].rxHandler);
+    EXPECT_TRUE(state_.links[3].rxHandler);
+    EXPECT_EQ(state_.links.size(), 2u);
+    hooks_.handlers = {2};
+    ASSERT_TRUE(refresh(kConf));
+    EXPECT_TRUE(state_.links[2].rxHandler);
+    EXPECT_FALSE(state_.links[3].rxHandler);
+    EXPECT_THAT(state_.rxHandlersUnreadable, IsEmpty());
+    hooks_.handlersUnreadable = true;
+    ASSERT_TRUE(refresh(kConf));
+    EXPECT_EQ(state_.rxHandlersUnreadable, "no types");
 }
 
 TEST_F(IntrospectorTest, XdpFeaturesAreUnknownWithoutTheFamily) {

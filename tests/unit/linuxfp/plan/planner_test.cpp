@@ -214,6 +214,22 @@ TEST(Planner, BridgeNetfilterConcernsOnlyWhatComesByABridge) {
     }
 }
 
+TEST(Planner, WhoeverReceivesByAnInterfaceKeepsIt) {
+    auto state = fake::router();
+    state.links[2].rxHandler = true;
+    const auto plan = makePlan(state, fake::onTc(), {});
+    EXPECT_TRUE(has(of(plan, "in0"), "rx-handler"));
+    EXPECT_TRUE(of(plan, "in0").accelerates.empty());
+    EXPECT_FALSE(of(plan, "out0").accelerates.empty());
+}
+
+TEST(Planner, WhereReceiversCannotBeReadNothingIsFast) {
+    auto state = fake::router();
+    state.rxHandlersUnreadable = "no types";
+    EXPECT_TRUE(has(planned(state), "rx-handler"));
+    EXPECT_TRUE(planned(state).accelerates.empty());
+}
+
 TEST(Planner, UserWishes) {
     PlannerConfig config;
     config.interfaces = {"out*"};
